@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/tensor.h>
+
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
-
-#include <loipe/tensor.h>
 
 #include "base/rng.h"
 #include "ir/attributes.h"
@@ -21,7 +22,9 @@ struct JacobianContext;  // jacobian/local_jacobian.h
 template <class T>
 struct Required {
   T value;
-  constexpr Required(T given) : value(std::move(given)) {}
+  template <class Given>
+    requires std::is_convertible_v<Given, T>
+  constexpr Required(Given given) : value(given) {}
   constexpr operator const T&() const { return value; }
 };
 
@@ -76,7 +79,9 @@ struct CostContext {
 /// The local Jacobian by one floating operand, or the reason why there is none.
 struct Differentiation {
   using Rule = LocalJacobian (*)(JacobianContext&);
-  constexpr Differentiation(Rule given) : rule(given) {}
+  template <class Given>
+    requires std::is_convertible_v<Given, Rule>
+  constexpr Differentiation(Given given) : rule(given) {}
   static constexpr Differentiation none(std::string_view reason) { return Differentiation(reason); }
 
   Rule rule = nullptr;
