@@ -84,7 +84,7 @@ InputFile::InputFile(const fs::path& path) : name_(quote(path.string())) {
   // Without O_NONBLOCK, opening a pipe would wait for its writer.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (descriptor_ < 0) fail(name_, "cannot be read", errno);
-  struct stat status {};
+  struct stat status{};
   if (::fstat(descriptor_, &status) == 0 && S_ISREG(status.st_mode)) {
     size_ = static_cast<std::uint64_t>(status.st_size);
     return;

@@ -104,7 +104,7 @@ std::string with_thousands(std::int64_t value) {
   const std::size_t first = value < 0 ? 1 : 0;
   for (std::size_t i = digits.size(); i > first + 3;) {
     i -= 3;
-    digits.insert(i, ",");
+    digits.insert(i, 1, ',');
   }
   return digits;
 }

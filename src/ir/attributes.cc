@@ -15,10 +15,8 @@ Attributes::Attributes(std::initializer_list<Entry> entries) {
 void Attributes::set(std::string name, AttributeValue value) {
   auto place = std::lower_bound(entries_.begin(), entries_.end(), name,
                                 [](const Entry& entry, const std::string& key) { return entry.first < key; });
-  if (place != entries_.end() && place->first == name)
-    place->second = std::move(value);
-  else
-    entries_.emplace(place, std::move(name), std::move(value));
+  if (place != entries_.end() && place->first == name) place->second = std::move(value);
+  else entries_.emplace(place, std::move(name), std::move(value));
 }
 
 const AttributeValue* Attributes::find(std::string_view name) const {

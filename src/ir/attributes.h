@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/tensor.h>
+
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -10,15 +12,13 @@
 #include <variant>
 #include <vector>
 
-#include <loipe/tensor.h>
-
 namespace loipe {
 
 using Integers = std::vector<std::int64_t>;
 
 /// One compile-time parameter of a node.
-using AttributeValue = std::variant<std::int64_t, double, Integers, DType, std::string,
-                                    std::shared_ptr<const Tensor>>;
+using AttributeValue =
+    std::variant<std::int64_t, double, Integers, DType, std::string, std::shared_ptr<const Tensor>>;
 
 /// The compile-time parameters of a node by name, sorted by name.
 class Attributes {

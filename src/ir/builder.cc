@@ -24,8 +24,8 @@ void check_arity(const OpDef& op, std::span<const TensorType* const> operands) {
   std::string wanted = std::to_string(arity.minimum);
   if (arity.maximum == Arity::kVariadic) wanted += " or more";
   else if (arity.maximum != arity.minimum) wanted += " to " + std::to_string(arity.maximum);
-  throw UserError(describe_call(op, operands) + ": expected " + wanted + " operands, got " +
-                  std::to_string(count));
+  throw UserError(describe_call(op, operands) + ": expected " + wanted +
+                  (wanted == "1" ? " operand, got " : " operands, got ") + std::to_string(count));
 }
 
 }  // namespace

@@ -8,9 +8,8 @@ namespace loipe {
 
 void check_arguments(const Program& program, std::span<const Tensor> arguments) {
   if (arguments.size() != program.arguments().size())
-    throw UserError("program '" + program.name() + "' takes " +
-                    std::to_string(program.arguments().size()) + " arguments, got " +
-                    std::to_string(arguments.size()));
+    throw UserError("program '" + program.name() + "' takes " + std::to_string(program.arguments().size()) +
+                    " arguments, got " + std::to_string(arguments.size()));
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const TensorType& wanted = program.type(program.arguments()[i]);
     if (arguments[i].type() != wanted)
@@ -22,9 +21,9 @@ void check_arguments(const Program& program, std::span<const Tensor> arguments) 
 Tensor evaluate_node(const Program& program, Value node, std::span<const Tensor* const> operands) {
   const OpDef& op = program.op(node);
   Tensor result = op.evaluate.value({operands, program.attributes(node), program.type(node)});
-  require(result.type() == program.type(node),
-          "evaluation of '" + std::string(op.name.value) + "' returned " + to_string(result.type()) +
-              " instead of " + to_string(program.type(node)));
+  require(result.type() == program.type(node), "evaluation of '" + std::string(op.name.value) +
+                                                   "' returned " + to_string(result.type()) + " instead of " +
+                                                   to_string(program.type(node)));
   return result;
 }
 

@@ -10,8 +10,7 @@ namespace loipe {
 Program::Program(std::string name) : name_(std::move(name)) { intern(Attributes{}); }
 
 std::uint32_t Program::intern(const TensorType& type) {
-  auto [place, is_new] =
-      type_index_.try_emplace(to_string(type), static_cast<std::uint32_t>(types_.size()));
+  auto [place, is_new] = type_index_.try_emplace(to_string(type), static_cast<std::uint32_t>(types_.size()));
   if (is_new) types_.push_back(type);
   return place->second;
 }
@@ -48,8 +47,7 @@ std::size_t Program::argument_position(std::string_view name) const {
   if (auto place = argument_index_.find(std::string(name)); place != argument_index_.end())
     return place->second;
   throw UserError("program '" + name_ + "' has no argument '" + std::string(name) + "'" +
-                  did_you_mean(name, argument_names_) + "; its arguments are " +
-                  join(argument_names_, ", "));
+                  did_you_mean(name, argument_names_) + "; its arguments are " + join(argument_names_, ", "));
 }
 
 std::vector<int> Program::vertex_numbers() const {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/tensor.h>
+
 #include <compare>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include <loipe/tensor.h>
 
 #include "ir/attributes.h"
 
@@ -76,9 +77,10 @@ class Program {
   std::string name_;
   std::vector<Node> nodes_;
   std::vector<Value> operands_;
-  std::vector<TensorType> types_;
+  // Deques: references to types and attributes stay valid while nodes are added.
+  std::deque<TensorType> types_;
   std::unordered_map<std::string, std::uint32_t> type_index_;
-  std::vector<Attributes> attributes_;
+  std::deque<Attributes> attributes_;
   std::unordered_map<std::string, std::uint32_t> attribute_index_;
   std::vector<Value> arguments_;
   std::vector<std::string> argument_names_;

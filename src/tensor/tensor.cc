@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <loipe/tensor.h>
+
 #include <cmath>
 #include <cstring>
 #include <limits>
-
-#include <loipe/tensor.h>
 
 #include "tensor/visit.h"
 
@@ -119,9 +119,9 @@ bool Tensor::operator==(const Tensor& other) const {
   return a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-#define LOIPE_INSTANTIATE(T)                                          \
-  template std::span<const T> Tensor::elements<T>() const;            \
-  template std::span<T> Tensor::elements<T>();                        \
+#define LOIPE_INSTANTIATE(T)                               \
+  template std::span<const T> Tensor::elements<T>() const; \
+  template std::span<T> Tensor::elements<T>();             \
   template Tensor Tensor::of<T>(Shape, std::span<const T>);
 LOIPE_INSTANTIATE(float)
 LOIPE_INSTANTIATE(double)

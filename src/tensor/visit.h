@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/tensor.h>
+
 #include <cmath>
 #include <limits>
 #include <type_traits>
-
-#include <loipe/tensor.h>
 
 namespace loipe {
 
