@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "graph/eliminate.h"
+#include "ir/op_def.h"
+#include "orders/order.h"
+
+namespace loipe {
+
+/// What the Jacobian of a program should contain.
+struct AccumulationRequest {
+  std::vector<std::size_t> wrt;  ///< positions of the arguments to differentiate by
+  EliminationOrder order;
+  /// Per argument of the program: it carries a leading batch axis, as every output
+  /// does, and examples do not mix. Blocks by such an argument hold, per example,
+  /// the derivative of the example's output by the example's own input: shape
+  /// [B] + output + input, both without their batch axis. Empty: no batch axis.
+  std::vector<bool> batched;
+};
+
+/// The Jacobian as a tensor program: the recorded elimination.
+struct Accumulation {
+  /// The primal nodes (with their old numbers), partials, elimination, and the
+  /// dense blocks. Outputs: the primal outputs, then d(out i)/d(wrt k) for all i, k
+  /// in row-major order.
+  Program program;
+  /// The same blocks as structure; values refer to nodes of `program`.
+  std::vector<LocalJacobian> blocks;
+
+  ActualCost cost;            ///< of the elimination, from the labels of products and sums
+  OpCost counted;             ///< of the elimination, from the recorded nodes
+  EliminationStatistics statistics;
+  CompGraph graph;            ///< before elimination
+  std::size_t primal_nodes = 0;
+  std::size_t partial_nodes = 0;  ///< nodes that linearization added
+};
+
+/// Linearizes, eliminates in the given order, records. The order is validated.
+Accumulation accumulate(const Program& program, const AccumulationRequest& request);
+
+/// Scalar operations of the nodes first..last-1 on floating values.
+OpCost count_operations(const Program& program, std::size_t first, std::size_t last);
+/// Of all nodes.
+OpCost count_operations(const Program& program);
+
+}  // namespace loipe
