@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <loipe/trace.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace loipe {
+
+/// Which arguments to differentiate by: positions or names.
+using ArgumentRef = std::variant<int, std::string>;
+
+struct JacobianOptions {
+  /// Empty: by all floating arguments.
+  std::vector<ArgumentRef> wrt;
+  /// The elimination order: forward, reverse, markowitz, or a JSON file with a
+  /// permutation of the vertices.
+  std::string order = "reverse";
+  /// "jit" (compiled) or "reference" (the interpreter that every test trusts).
+  std::string backend = "jit";
+  /// Threads of one run; 0: all cores. Results do not depend on it.
+  int threads = 0;
+  /// Bytes that one run may need; 0: no limit. ResourceError when it needs more.
+  std::size_t memory_limit = 0;
+};
+
+/// Scalar operations. `actual`: what elimination records for this order. `folded`:
+/// what the optimised program executes beyond the primal one.
+struct JacobianCost {
+  std::int64_t actual_multiplications = 0;
+  std::int64_t actual_additions = 0;
+  std::int64_t folded_multiplications = 0;  ///< divisions included
+  std::int64_t folded_additions = 0;
+};
+
+/// Values and blocks of one run.
+struct JacobianResult {
+  std::vector<Tensor> outputs;
+  /// blocks[i][k] = d(output i)/d(wrt k), of shape output + argument.
+  std::vector<std::vector<Tensor>> blocks;
+};
+
+/// A function's value and Jacobian, compiled. It is immutable and cheap to copy;
+/// any number of threads may run it at the same time.
+class Jacobian {
+ public:
+  std::size_t argument_count() const;
+  std::size_t output_count() const;
+  const std::string& argument_name(std::size_t i) const;
+  const TensorType& argument_type(std::size_t i) const;
+  const TensorType& output_type(std::size_t i) const;
+  /// Positions of the arguments that it differentiates by.
+  std::span<const std::size_t> wrt() const;
+  /// Shape output i + argument wrt()[k].
+  TensorType block_type(std::size_t i, std::size_t k) const;
+
+  /// Evaluates at tensors of exactly the declared types (UserError).
+  JacobianResult operator()(std::span<const Tensor> arguments) const;
+  JacobianResult operator()(std::initializer_list<Tensor> arguments) const {
+    return (*this)(std::span<const Tensor>(arguments.begin(), arguments.size()));
+  }
+
+  /// Evaluates on the caller's memory without allocating: row-major elements of type
+  /// T for all arguments, all outputs, and all blocks (output by output). The dtypes
+  /// of the program must be T's, the sizes those of the types (UserError).
+  template <class T>
+  void run(std::span<const std::span<const T>> arguments, std::span<const std::span<T>> outputs,
+           std::span<const std::span<T>> blocks) const;
+
+  const JacobianCost& cost() const;
+  /// Bytes that one run needs at its peak.
+  std::size_t peak_bytes() const;
+  /// The elimination order: vertex numbers.
+  const std::vector<int>& order() const;
+  /// The optimised accumulation program as text.
+  std::string program_text() const;
+
+  struct Compiled;
+  explicit Jacobian(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}
+
+ private:
+  std::shared_ptr<const Compiled> compiled_;
+};
+
+/// Traces, linearizes, eliminates, optimises and compiles `function`, which takes
+/// one traced tensor per argument and returns one or several. UserError with the
+/// name of the op for every mistake in it; Unsupported for an op without a rule.
+Jacobian jacobian(const TracedFunction& function, std::span<const Argument> arguments,
+                  const JacobianOptions& options = {});
+
+/// The same for a callable of N traced tensors, in particular a generic lambda:
+///
+///   auto f = [](auto x, auto y) { return loipe::sin(x) * y; };
+///   auto J = loipe::jacobian(f, {{"x", {DType::f64, {3}}}, {"y", {DType::f64, {3}}}});
+///   auto result = J({x, y});        // result.blocks[0][1] is d(out)/dy, shape [3,3]
+template <class Function, std::size_t N>
+Jacobian jacobian(Function function, const Argument (&arguments)[N], const JacobianOptions& options = {}) {
+  return jacobian(detail::pack_function<N>(std::move(function)), std::span<const Argument>(arguments), options);
+}
+
+/// The same for a program in textual form (docs/ir_text.md).
+Jacobian jacobian_of_program(std::string_view text, const JacobianOptions& options = {});
+
+}  // namespace loipe

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+/// Loipe, a Jacobian compiler: traces tensor programs, chooses an elimination
+/// order, and compiles the accumulation of the Jacobian.
+
+#include <loipe/error.h>
+#include <loipe/jacobian.h>
+#include <loipe/tensor.h>
+#include <loipe/trace.h>
+
+namespace loipe {
+
+/// "0.1.0"
+const char* version();
+
+}  // namespace loipe

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/pipeline.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace loipe {
+
+namespace {
+
+/// Runs one stage and notes its time.
+template <class Stage>
+auto timed(std::vector<StageTime>& times, std::string name, Stage stage) {
+  const auto start = std::chrono::steady_clock::now();
+  auto result = stage();
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
+  times.push_back({std::move(name), elapsed.count()});
+  return result;
+}
+
+OpCost difference(const OpCost& whole, const OpCost& part) {
+  auto rest = [](std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(a - b, 0); };
+  return {rest(whole.multiplications, part.multiplications), rest(whole.additions, part.additions),
+          rest(whole.divisions, part.divisions), rest(whole.functions, part.functions)};
+}
+
+}  // namespace
+
+std::vector<std::size_t> floating_arguments(const Program& program) {
+  std::vector<std::size_t> positions;
+  for (std::size_t i = 0; i < program.arguments().size(); ++i)
+    if (is_floating(program.type(program.arguments()[i]).dtype)) positions.push_back(i);
+  return positions;
+}
+
+Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options) {
+  Compilation result;
+  // Linearize, eliminate in the given order, record: the Jacobian as a program.
+  result.accumulation = timed(result.times, "accumulate", [&] { return accumulate(primal, options.request); });
+  // Optimise that program; its meaning stays.
+  result.optimised = timed(result.times, "passes", [&] {
+    return run_passes(result.accumulation.program, options.passes, &result.passes);
+  });
+  result.executed = count_operations(result.optimised);
+  result.folded = difference(result.executed, count_operations(run_passes(primal, options.passes)));
+  return result;
+}
+
+Compilation compile(const Program& primal, const CompileOptions& options) {
+  const Backend& backend = find_backend(options.backend);
+  Compilation result = accumulate_and_optimise(primal, options);
+  // Turn the optimised program into something that runs.
+  result.executable = timed(result.times, "back end", [&] {
+    return backend.compile(result.optimised, options.backend_options);
+  });
+  return result;
+}
+
+}  // namespace loipe

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "accumulation/accumulate.h"
+#include "backends/backend.h"
+#include "passes/runner.h"
+
+namespace loipe {
+
+struct CompileOptions {
+  AccumulationRequest request;
+  PassOptions passes;
+  std::string backend = "jit";
+  BackendOptions backend_options;
+};
+
+struct StageTime {
+  std::string stage;
+  double seconds;
+};
+
+/// Everything that compiling leaves behind: each stage can be printed.
+struct Compilation {
+  Accumulation accumulation;
+  Program optimised;
+  OpCost executed;  ///< of one run of `optimised`, primal part included
+  OpCost folded;    ///< what it executes beyond the optimised primal program
+  std::vector<PassReport> passes;
+  std::vector<StageTime> times;
+  std::unique_ptr<Executable> executable;
+};
+
+/// The flow: accumulate (linearize and eliminate), optimise, compile.
+Compilation compile(const Program& primal, const CompileOptions& options);
+
+/// The same without a back end: for counting and for looking at stages.
+Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options);
+
+/// Positions of all floating arguments.
+std::vector<std::size_t> floating_arguments(const Program& program);
+
+}  // namespace loipe

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/file.h"
+#include "base/text.h"
+#include "orders/order.h"
+#include "orders/published_orders.h"
+
+namespace loipe {
+
+namespace {
+
+const std::vector<std::string> kNames{"forward", "reverse", "markowitz", "markowitz-published", "alphagrad"};
+
+EliminationOrder published(std::string_view name, std::string_view task) {
+  EliminationOrder order{std::string(name), published_order(task, name)};
+  if (order.vertices.empty())
+    throw UserError("there is no published order '" + std::string(name) + "' for '" +
+                    (task.empty() ? "this program" : std::string(task)) +
+                    "': it exists for the ten benchmark functions; try forward, reverse or markowitz");
+  return order;
+}
+
+/// Order files are small; a deeply nested one is refused before it can exhaust the stack.
+nlohmann::json parse_json(const std::string& path) {
+  const std::string text = read_text_file(path);
+  const auto refuse_depth = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
+    if (depth > 64) throw std::length_error("nested too deeply");
+    return true;
+  };
+  try {
+    return nlohmann::json::parse(text, refuse_depth);
+  } catch (const std::exception& error) {
+    throw FileError("order file '" + path + "' is not valid JSON: " + error.what());
+  }
+}
+
+std::vector<int> read_vertices(const nlohmann::json& list, const std::string& path) {
+  if (!list.is_array())
+    throw FileError("order file '" + path + "': expected a list of vertex numbers, or an object with \"order\"");
+  std::vector<int> vertices;
+  for (const nlohmann::json& entry : list) {
+    if (!entry.is_number_integer() || entry < -1'000'000'000 || entry > 1'000'000'000)
+      throw FileError("order file '" + path + "': entry " + std::to_string(vertices.size() + 1) +
+                      " of the order is not a vertex number");
+    vertices.push_back(entry.get<int>());
+  }
+  return vertices;
+}
+
+EliminationOrder from_file(const std::string& path, std::string_view task) {
+  const nlohmann::json content = parse_json(path);
+  if (!content.is_object()) return {path, read_vertices(content, path)};
+  if (content.contains("task") && !task.empty()) {
+    const nlohmann::json& named = content["task"];
+    if (!named.is_string() || named.get<std::string>() != task)
+      throw UserError("order file '" + path + "' is for task " + named.dump() + ", not for '" + std::string(task) + "'");
+  }
+  if (content.contains("moves"))
+    throw Unsupported("order file '" + path + "' holds edge eliminations (\"moves\"), which are not supported yet; use \"order\"");
+  if (!content.contains("order")) throw FileError("order file '" + path + "' has no \"order\"");
+  return {path, read_vertices(content["order"], path)};
+}
+
+}  // namespace
+
+std::span<const std::string> order_names() { return kNames; }
+
+EliminationOrder resolve_order(std::string_view name_or_file, const Program& program, std::string_view task) {
+  const std::string text(name_or_file);
+  EliminationOrder order;
+  if (text == "forward") order = forward_order(program);
+  else if (text == "reverse") order = reverse_order(program);
+  else if (text == "markowitz") order = markowitz_order(program);
+  else if (text == "markowitz-published" || text == "alphagrad") order = published(text, task);
+  else if (text.find('/') != std::string::npos || text.ends_with(".json") || std::filesystem::exists(text))
+    order = from_file(text, task);
+  else
+    throw UserError("unknown order '" + text + "'" + did_you_mean(text, kNames) + ": expected " +
+                    join(kNames, ", ") + ", or a JSON file");
+  validate_order(program, order);
+  return order;
+}
+
+}  // namespace loipe
