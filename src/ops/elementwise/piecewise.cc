@@ -11,8 +11,9 @@ namespace {
 /// Regular points of ops that jump at integers and halves.
 double between_jumps(Rng& rng) { return small_integer(rng) + (rng.chance(0.5) ? 0.25 : -0.25); }
 
-std::vector<Sample> jump_points(Rng&) {
-  return {scalar_sample({0.0}), scalar_sample({1.0}), scalar_sample({-2.5})};
+template <double x>
+std::vector<Sample> at(Rng&) {
+  return {scalar_sample({x})};
 }
 
 constexpr auto absolute = []<class T>(T x) {
@@ -35,7 +36,7 @@ constinit const OpDef op_abs{
     .cost = cost_free,
     .samples = numeric_samples<away_from_zero<0.5, 2.0>>,
     .tolerance = Tolerance::exact,
-    .special_points = [](Rng&) { return std::vector{scalar_sample({0.0})}; },
+    .special_points = at<0.0>,
     .jax_name = "abs",
     .onnx_name = "Abs",
 };
@@ -50,7 +51,7 @@ constinit const OpDef op_sign{
     .cost = cost_free,
     .samples = numeric_samples<away_from_zero<0.5, 2.0>>,
     .tolerance = Tolerance::exact,
-    .special_points = jump_points,
+    .special_points = at<0.0>,
     .jax_name = "sign",
     .onnx_name = "Sign",
 };
@@ -65,7 +66,7 @@ constinit const OpDef op_floor{
     .cost = cost_free,
     .samples = floating_samples<between_jumps>,
     .tolerance = Tolerance::exact,
-    .special_points = jump_points,
+    .special_points = at<1.0>,
     .jax_name = "floor",
     .onnx_name = "Floor",
 };
@@ -80,7 +81,7 @@ constinit const OpDef op_ceil{
     .cost = cost_free,
     .samples = floating_samples<between_jumps>,
     .tolerance = Tolerance::exact,
-    .special_points = jump_points,
+    .special_points = at<1.0>,
     .jax_name = "ceil",
     .onnx_name = "Ceil",
 };
@@ -96,7 +97,7 @@ constinit const OpDef op_round{
     .cost = cost_free,
     .samples = floating_samples<between_jumps>,
     .tolerance = Tolerance::exact,
-    .special_points = jump_points,
+    .special_points = at<-2.5>,
     .jax_name = "round",
     .onnx_name = "Round",
 };

@@ -57,7 +57,7 @@ OpCost cost_einsum(const CostContext& c) {
   const EinsumPlan plan(c.attributes.text("spec"), c.operands);
   const std::int64_t combinations = plan.combinations();
   return {.multiplications = combinations * (static_cast<std::int64_t>(plan.factors.size()) - 1),
-          .additions = combinations - c.type.element_count()};
+          .additions = std::max<std::int64_t>(combinations - c.type.element_count(), 0)};
 }
 
 /// The result is linear in each factor, so the derivative by one is the product of

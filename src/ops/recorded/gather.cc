@@ -78,8 +78,9 @@ std::vector<Sample> gather_samples(Rng& rng) {
 }
 
 /// Positions outside the operand read zero.
-std::vector<Sample> gather_special_points(Rng& rng) {
-  return {gather_sample(rng, {3}, {3}, "#1[a]", {Tensor::of<std::int64_t>({3}, {-1, 2, 3})})};
+std::vector<Sample> gather_special_points(Rng&) {
+  return {{{Tensor::of<double>({3}, {5, 6, 7}), Tensor::of<std::int64_t>({3}, {-1, 2, 3})},
+           {{"extents", Integers{3}}, {"from", std::string("#1[a]")}}}};
 }
 
 }  // namespace

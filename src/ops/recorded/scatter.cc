@@ -110,8 +110,12 @@ std::vector<Sample> scatter_samples(Rng& rng) {
 }
 
 /// Positions outside the result are dropped.
-std::vector<Sample> scatter_special_points(Rng& rng) {
-  return {scatter_sample(rng, {3}, {0}, {3}, "#1[a]", {2}, false, {Tensor::of<std::int64_t>({3}, {1, -1, 5})})};
+std::vector<Sample> scatter_special_points(Rng&) {
+  return {{{Tensor::of<double>({3}, {5, 6, 7}), Tensor::of<std::int64_t>({3}, {1, -1, 5})},
+           {{"axes", Integers{0}},
+            {"extents", Integers{3}},
+            {"shape", Integers{2}},
+            {"to", std::string("#1[a]")}}}};
 }
 
 }  // namespace

@@ -63,6 +63,7 @@ std::vector<ReshapeGroup::Digit> common_digits(AxisReader in, AxisReader out) {
     in.take(extent);
     out.take(extent);
   } while (!in.is_between_axes() || !out.is_between_axes());
+  std::reverse(digits.begin(), digits.end());
   return digits;
 }
 
@@ -78,6 +79,7 @@ std::vector<ReshapeGroup> reshape_groups(const Shape& in, const Shape& out) {
     group.out.first = out_reader.end();
     groups.push_back(std::move(group));
   }
+  std::reverse(groups.begin(), groups.end());
   return groups;
 }
 

@@ -27,10 +27,10 @@ struct ReshapeGroup {
 
   Axes in, out;
   std::int64_t extent;        ///< elements of the group
-  std::vector<Digit> digits;  ///< innermost first; empty when there are no common digits
+  std::vector<Digit> digits;  ///< outermost first; empty when there are no common digits
 };
 
-/// The groups of a reshape, innermost first. Axes of extent 1 are in no digit.
+/// The groups of a reshape, outermost first. Axes of extent 1 are in no digit.
 /// Both shapes must have the same, non-zero number of elements.
 std::vector<ReshapeGroup> reshape_groups(const Shape& in, const Shape& out);
 
