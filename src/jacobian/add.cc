@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "jacobian/arithmetic.h"
@@ -85,10 +86,16 @@ Term joined(Recorder& recorder, const Term& a, const Term& b, const Shape& out, 
   return JoinPlan(x, y, out, in).join(recorder);
 }
 
+constexpr std::int64_t kCannotJoin = std::numeric_limits<std::int64_t>::max();
+
 /// Numbers that the join of the whole list would store.
 std::int64_t joined_elements(const std::vector<Term>& terms, const Shape& out, const Shape& in) {
   Term all = terms[0];
-  for (std::size_t i = 1; i < terms.size(); ++i) all = JoinPlan(all, terms[i], out, in).pattern();
+  for (std::size_t i = 1; i < terms.size(); ++i) {
+    const JoinPlan plan(all, terms[i], out, in);
+    if (plan.stored_elements() == kCannotJoin) return kCannotJoin;
+    all = plan.pattern();
+  }
   return all.stored_elements();
 }
 

@@ -18,7 +18,7 @@ bool is_dense(const Term& term, const Shape& out, const Shape& in) {
     const bool is_out = axis < out.size();
     const Coordinate& c = is_out ? term.out[axis] : term.in[axis - out.size()];
     const std::int64_t extent = is_out ? out[axis] : in[axis - out.size()];
-    if (extent == 1) continue;
+    if (extent == 1 && c.is_fixed()) continue;
     if (!is_bare(c, extent, term.extents) || c.label() != bare) return false;  // N5: labels in order
     ++bare;
   }

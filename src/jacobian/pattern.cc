@@ -153,6 +153,8 @@ void JoinPlan::untie_group(const std::vector<std::size_t>& axes) {
   for (std::size_t axis : axes) {
     if (shape_[axis] == 1) {
       joined_axes_[axis] = Coordinate::fixed(0);
+      // An index known only at run time may lie outside even an axis of extent 1.
+      can_join_ = can_join_ && !coordinate(*a_.term, axis).is_dynamic() && !coordinate(*b_.term, axis).is_dynamic();
       continue;
     }
     const auto label = static_cast<Label>(extents_.size());
@@ -181,7 +183,7 @@ void JoinPlan::choose_labels() {
           if (side->joined_label[label] >= 0) value_labels_.push_back(static_cast<Label>(side->joined_label[label]));
   std::sort(value_labels_.begin(), value_labels_.end());
   value_labels_.erase(std::unique(value_labels_.begin(), value_labels_.end()), value_labels_.end());
-  stored_elements_ = count_assignments(value_labels_, extents_);
+  if (can_join_) stored_elements_ = count_assignments(value_labels_, extents_);
 }
 
 /// Whether the term's own value can stand for the joined one: it fills every group
@@ -192,8 +194,7 @@ bool JoinPlan::is_whole(const Side& side) const {
     const Coordinate& mine = coordinate(*side.term, axis);
     bool kept = false;
     for_each_label(mine, [&](Label label) { kept = kept || side.joined_label[label] >= 0; });
-    if (kept || shape_[axis] == 1) continue;
-    if (mine.is_fixed() && joined_axes_[axis].is_fixed()) continue;
+    if (kept || (shape_[axis] == 1 && mine.is_fixed())) continue;
     if (!is_bare(mine, shape_[axis], side.term->extents) || seen[mine.label()]) return false;
     seen[mine.label()] = true;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -23,7 +24,8 @@ class JoinPlan {
  public:
   JoinPlan(const Term& a, const Term& b, const Shape& out, const Shape& in);
 
-  /// Numbers that the joined value stores.
+  /// Numbers that the joined value stores; the largest integer when the terms cannot
+  /// be stored as one.
   std::int64_t stored_elements() const { return stored_elements_; }
   /// The joined term without a meaningful value: for planning further joins.
   Term pattern() const;
@@ -52,7 +54,8 @@ class JoinPlan {
   std::vector<Coordinate> joined_axes_;   ///< the joined term's coordinates
   std::vector<std::int64_t> extents_;     ///< of the joined labels
   std::vector<Label> value_labels_;       ///< joined labels that the value has
-  std::int64_t stored_elements_ = 1;
+  bool can_join_ = true;
+  std::int64_t stored_elements_ = std::numeric_limits<std::int64_t>::max();
   Side a_, b_;
 };
 

@@ -25,12 +25,13 @@ void expect_all_orders_agree(const Program& program, std::uint64_t seed) {
   std::vector<std::size_t> wrt;
   for (std::size_t i = 0; i < program.arguments().size(); ++i) wrt.push_back(i);
   const std::vector<Tensor> arguments = random_arguments(program, seed);
+  // Entries far below 1 are differences of intermediate values of order 1: compare absolutely.
   const std::vector<Tensor> expected = dense_jacobian(program, arguments, wrt);
   for (const EliminationOrder& order : some_orders(program, seed)) {
     const Accumulation accumulation = accumulate(program, {wrt, order, {}});
     const std::vector<Tensor> results = evaluate(accumulation.program, arguments);
     for (std::size_t i = 0; i < expected.size(); ++i)
-      EXPECT_LT(relative_deviation(results[program.outputs().size() + i], expected[i], 1e-6), 1e-11)
+      EXPECT_LT(relative_deviation(results[program.outputs().size() + i], expected[i], 1e-3), 1e-11)
           << "seed " << seed << ", order " << order.name << ", block " << i;
     EXPECT_EQ(accumulation.cost.multiplications, accumulation.counted.multiplications) << "seed " << seed << " " << order.name;
     EXPECT_EQ(accumulation.cost.additions, accumulation.counted.additions) << "seed " << seed << " " << order.name;
