@@ -81,20 +81,30 @@ Value as_directions(Recorder& recorder, const LocalJacobian& jacobian, const Sha
   return recorder.reshape(dense, shape);
 }
 
+/// post * implicit: one VJP per position of out.
+LocalJacobian multiply_by_vjp(Recorder& recorder, const LocalJacobian& post, const ImplicitJacobian& pre,
+                              const ProductShapes& shapes) {
+  recorder.count(element_count(shapes.out) * pre.multiplications(), 0);
+  const Value directions = as_directions(recorder, post, shapes.out, shapes.middle, true, recorder.dtype());
+  return from_directions(recorder, pre.vjp(recorder.builder(), directions), shapes.out, shapes.in, true);
+}
+
+/// implicit * pre: one JVP per position of in.
+LocalJacobian multiply_by_jvp(Recorder& recorder, const ImplicitJacobian& post, const LocalJacobian& pre,
+                              const ProductShapes& shapes) {
+  recorder.count(element_count(shapes.in) * post.multiplications(), 0);
+  const Value directions = as_directions(recorder, pre, shapes.middle, shapes.in, false, recorder.dtype());
+  return from_directions(recorder, post.jvp(recorder.builder(), directions), shapes.in, shapes.out, false);
+}
+
+/// An implicit factor multiplies in a direction that it has; one that has only the
+/// other direction is made explicit by it.
 LocalJacobian multiply_implicit(Recorder& recorder, const LocalJacobian& post, const LocalJacobian& pre,
                                 const ProductShapes& shapes) {
-  // post * implicit: one VJP per position of out; implicit * pre: one JVP per position of in.
-  const bool by_vjp = pre.implicit && pre.implicit->has_vjp() && !(post.implicit && post.implicit->has_jvp());
-  if (by_vjp || (pre.implicit && !post.implicit)) {
-    const DType dtype = recorder.dtype();
-    recorder.count(element_count(shapes.out) * pre.implicit->multiplications(), 0);
-    const Value directions = as_directions(recorder, post, shapes.out, shapes.middle, true, dtype);
-    return from_directions(recorder, pre.implicit->vjp(recorder.builder(), directions), shapes.out, shapes.in, true);
-  }
-  const DType dtype = recorder.dtype();
-  recorder.count(element_count(shapes.in) * post.implicit->multiplications(), 0);
-  const Value directions = as_directions(recorder, pre, shapes.middle, shapes.in, false, dtype);
-  return from_directions(recorder, post.implicit->jvp(recorder.builder(), directions), shapes.in, shapes.out, false);
+  if (post.implicit && post.implicit->has_jvp()) return multiply_by_jvp(recorder, *post.implicit, pre, shapes);
+  if (pre.implicit && pre.implicit->has_vjp()) return multiply_by_vjp(recorder, post, *pre.implicit, shapes);
+  return multiply(recorder, explicit_terms(recorder, post, shapes.out, shapes.middle, recorder.dtype()),
+                  explicit_terms(recorder, pre, shapes.middle, shapes.in, recorder.dtype()), shapes);
 }
 
 }  // namespace
