@@ -20,7 +20,7 @@ using ArgumentRef = std::variant<int, std::string>;
 
 struct JacobianOptions {
   /// Empty: by all floating arguments.
-  std::vector<ArgumentRef> wrt;
+  std::vector<ArgumentRef> wrt = {};
   /// The elimination order: forward, reverse, markowitz, or a JSON file with a
   /// permutation of the vertices.
   std::string order = "reverse";
@@ -91,19 +91,21 @@ class Jacobian {
 };
 
 /// Traces, linearizes, eliminates, optimises and compiles `function`, which takes
-/// one traced tensor per argument and returns one or several. UserError with the
-/// name of the op for every mistake in it; Unsupported for an op without a rule.
-Jacobian jacobian(const TracedFunction& function, std::span<const Argument> arguments,
-                  const JacobianOptions& options = {});
+/// its arguments as one span, however many there are, and returns its results.
+/// UserError with the name of the op for every mistake in it; Unsupported for an op
+/// without a rule.
+Jacobian jacobian_of_function(const TracedFunction& function, std::span<const Argument> arguments,
+                              const JacobianOptions& options = {});
 
-/// The same for a callable of N traced tensors, in particular a generic lambda:
+/// The same for a callable of N traced tensors, in particular a generic lambda,
+/// that returns one tensor or several (tuple, array, vector):
 ///
 ///   auto f = [](auto x, auto y) { return loipe::sin(x) * y; };
 ///   auto J = loipe::jacobian(f, {{"x", {DType::f64, {3}}}, {"y", {DType::f64, {3}}}});
 ///   auto result = J({x, y});        // result.blocks[0][1] is d(out)/dy, shape [3,3]
 template <class Function, std::size_t N>
 Jacobian jacobian(Function function, const Argument (&arguments)[N], const JacobianOptions& options = {}) {
-  return jacobian(detail::pack_function<N>(std::move(function)), std::span<const Argument>(arguments), options);
+  return jacobian_of_function(detail::pack_function<N>(std::move(function)), arguments, options);
 }
 
 /// The same for a program in textual form (docs/ir_text.md).

@@ -123,8 +123,8 @@ template void Jacobian::run<float>(std::span<const std::span<const float>>, std:
 template void Jacobian::run<double>(std::span<const std::span<const double>>, std::span<const std::span<double>>,
                                     std::span<const std::span<double>>) const;
 
-Jacobian jacobian(const TracedFunction& function, std::span<const Argument> arguments,
-                  const JacobianOptions& options) {
+Jacobian jacobian_of_function(const TracedFunction& function, std::span<const Argument> arguments,
+                              const JacobianOptions& options) {
   return compile_jacobian(trace("main", arguments, function), options);
 }
 

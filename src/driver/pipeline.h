@@ -14,10 +14,10 @@
 namespace loipe {
 
 struct CompileOptions {
-  AccumulationRequest request;
-  PassOptions passes;
+  AccumulationRequest request = {};
+  PassOptions passes = {};
   std::string backend = "jit";
-  BackendOptions backend_options;
+  BackendOptions backend_options = {};
 };
 
 struct StageTime {
