@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/command.h"
+
+namespace loipe::cli {
+
+std::span<const Command* const> all_commands() {
+  static constexpr const Command* kCommands[] = {&kTasksCommand, &kOpsCommand, &kCountCommand,
+                                                 &kJacobianCommand};
+  return kCommands;
+}
+
+std::span<const char* const> planned_commands() {
+  static constexpr const char* kPlanned[] = {"search", "train", "attention", "transformer"};
+  return kPlanned;
+}
+
+}  // namespace loipe::cli

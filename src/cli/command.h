@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <span>
+
+#include "cli/terminal.h"
+
+namespace loipe::cli {
+
+/// What a command does after its options are parsed; returns the exit code.
+using Action = std::function<int()>;
+
+/// One subcommand. A new one is one file and one line in the list of command.cc.
+struct Command {
+  const char* name;
+  const char* summary;
+  const char* examples;
+  /// Declares the options; the result reads them when it is called.
+  Action (*declare)(CLI::App& app, Terminal& terminal);
+};
+
+extern const Command kTasksCommand;
+extern const Command kOpsCommand;
+extern const Command kInfoCommand;
+extern const Command kCountCommand;
+extern const Command kJacobianCommand;
+
+std::span<const Command* const> all_commands();
+
+/// Commands of the contract that this version lacks.
+std::span<const char* const> planned_commands();
+
+}  // namespace loipe::cli

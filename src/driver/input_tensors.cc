@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/input_tensors.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace loipe {
+
+namespace {
+
+const std::string kPrefix = "in.";
+
+/// The commonest mistake with a batch: not to say that there is one.
+std::string batch_hint(const Shape& stored, const Shape& wanted) {
+  const bool has_one_more =
+      stored.size() == wanted.size() + 1 && std::equal(wanted.begin(), wanted.end(), stored.begin() + 1);
+  return has_one_more
+             ? " (--batch " + std::to_string(stored[0]) + " says that the first axis is one of examples)"
+             : "";
+}
+
+void check_stored(const SafetensorsFile& file, const std::string& where, const std::string& name,
+                  const TensorType& wanted) {
+  if (!file.has(name))
+    throw UserError(where + " holds no tensor " + quote(name) + did_you_mean(name, file.names()) +
+                    ", expected " + to_string(wanted));
+  const TensorType stored = file.type(name);
+  const bool is_fitting_dtype =
+      is_floating(wanted.dtype) ? is_floating(stored.dtype) : stored.dtype == wanted.dtype;
+  if (!is_fitting_dtype)
+    throw UserError("tensor " + quote(name) + " of " + where + " is " + to_string(stored) + ", expected " +
+                    (is_floating(wanted.dtype) ? "a floating dtype (f32 or f64)"
+                                               : "dtype " + std::string(to_string(wanted.dtype))));
+  if (stored.shape != wanted.shape)
+    throw UserError("tensor " + quote(name) + " of " + where + " has shape " + to_string(stored.shape) +
+                    ", expected " + to_string(wanted.shape) + batch_hint(stored.shape, wanted.shape));
+}
+
+}  // namespace
+
+std::optional<DType> default_dtype(const SafetensorsFile& file, const Subject& subject) {
+  if (subject.mixes_precisions()) return std::nullopt;
+  const std::vector<std::string> names = subject.argument_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const std::string name = kPrefix + names[i];
+    if (!subject.is_floating_argument(i) || !file.has(name)) continue;
+    if (const DType dtype = file.type(name).dtype; is_floating(dtype)) return dtype;
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> stored_batched(const SafetensorsFile& file) {
+  std::vector<std::string> names;
+  const auto found = file.metadata().find("batched");
+  if (found == file.metadata().end()) return names;
+  std::string_view rest = found->second;
+  while (!rest.empty()) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    if (comma > 0) names.emplace_back(rest.substr(0, comma));
+    rest.remove_prefix(std::min(comma + 1, rest.size()));
+  }
+  return names;
+}
+
+std::vector<Tensor> load_inputs(const SafetensorsFile& file, const std::string& path,
+                                std::span<const std::string> names, std::span<const TensorType> types) {
+  const std::string where = "file " + quote(path);
+  // All are checked before the first is read: a mistake costs no time.
+  for (std::size_t i = 0; i < names.size(); ++i) check_stored(file, where, kPrefix + names[i], types[i]);
+  std::vector<Tensor> inputs;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    inputs.push_back(file.tensor(kPrefix + names[i]).converted(types[i].dtype));
+  return inputs;
+}
+
+}  // namespace loipe

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/jacobian_file.h"
+
+#include "base/text.h"
+#include "driver/sparse_pattern.h"
+#include "tensor/safetensors.h"
+
+namespace loipe {
+
+namespace {
+
+const std::vector<std::string> kFormatNames{"dense", "coo", "csr"};
+
+/// The positions of block `i`, shared by all examples.
+SparsePattern block_pattern(const TaskJacobian& jacobian, std::size_t i) {
+  const Program& program = jacobian.program();
+  const BatchPlan& batch = jacobian.batch();
+  const std::size_t argument = jacobian.wrt()[i % jacobian.wrt().size()];
+  const Shape& out = program.shape(program.outputs()[i / jacobian.wrt().size()]);
+  Shape in = program.shape(program.arguments()[argument]);
+  const std::vector<bool> axis = batch.program_axis();
+  if (!axis.empty() && axis[argument]) in.erase(in.begin());
+  const SparsePattern pattern = sparse_pattern(jacobian.compilation().accumulation.blocks[i], out, in);
+  return axis.empty() ? pattern : folded_over_examples(pattern, batch.examples);
+}
+
+void append_sparse(NamedTensors& tensors, const std::string& name, const SparsePattern& pattern,
+                   const Tensor& dense, bool has_examples, JacobianFormat format) {
+  Tensor values = values_at(pattern, dense, has_examples);
+  if (format == JacobianFormat::coo) {
+    CooIndices indices = coo_indices(pattern);
+    tensors.emplace_back(name + ".rows", std::move(indices.rows));
+    tensors.emplace_back(name + ".cols", std::move(indices.columns));
+    tensors.emplace_back(name + ".values", std::move(values));
+  } else {
+    CsrIndices indices = csr_indices(pattern);
+    tensors.emplace_back(name + ".indptr", std::move(indices.indptr));
+    tensors.emplace_back(name + ".indices", std::move(indices.indices));
+    tensors.emplace_back(name + ".data", std::move(values));
+  }
+}
+
+std::string argument_list(const Program& program, const std::vector<std::size_t>& positions) {
+  std::vector<std::string> names;
+  for (std::size_t position : positions) names.push_back(program.argument_name(position));
+  return join(names, ",");
+}
+
+Metadata metadata_of(const TaskJacobian& jacobian, const Subject& subject, JacobianFormat format) {
+  std::vector<std::size_t> batched;
+  if (jacobian.batch().has_caller_axis())
+    for (std::size_t i = 0; i < jacobian.batch().batched.size(); ++i)
+      if (jacobian.batch().batched[i]) batched.push_back(i);
+  Metadata metadata{{"task", subject.name()},
+                    {"order", jacobian.order().name},
+                    {"format", to_string(format)},
+                    {"wrt", argument_list(jacobian.program(), jacobian.wrt())},
+                    {"batched", argument_list(jacobian.program(), batched)}};
+  if (format == JacobianFormat::dense) return metadata;
+  for (std::size_t i = jacobian.output_count(); i < jacobian.result_types().size(); ++i)
+    metadata[jacobian.result_name(i)] = to_string(jacobian.result_types()[i].shape);
+  return metadata;
+}
+
+}  // namespace
+
+JacobianFormat parse_jacobian_format(const std::string& text) {
+  if (text == "dense") return JacobianFormat::dense;
+  if (text == "coo") return JacobianFormat::coo;
+  if (text == "csr") return JacobianFormat::csr;
+  throw UserError("unknown format '" + shortened(text) + "'" + did_you_mean(text, kFormatNames) +
+                  ": expected " + join(kFormatNames, ", "));
+}
+
+std::string to_string(JacobianFormat format) { return kFormatNames[static_cast<std::size_t>(format)]; }
+
+void write_jacobian(const std::filesystem::path& path, const TaskJacobian& jacobian,
+                    std::span<const Tensor> results, const Subject& subject, JacobianFormat format) {
+  NamedTensors tensors;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const std::string name = jacobian.result_name(i);
+    if (i < jacobian.output_count() || format == JacobianFormat::dense) {
+      tensors.emplace_back(name, results[i]);
+      continue;
+    }
+    const SparsePattern pattern = block_pattern(jacobian, i - jacobian.output_count());
+    append_sparse(tensors, name, pattern, results[i], jacobian.batch().has_caller_axis(), format);
+  }
+  write_safetensors(path, tensors, metadata_of(jacobian, subject, format));
+}
+
+}  // namespace loipe

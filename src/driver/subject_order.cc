@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/subject_order.h"
+
+#include <charconv>
+
+#include "orders/published/markowitz.h"
+#include "orders/published_graph.h"
+#include "orders/published_orders.h"
+
+namespace loipe {
+
+namespace {
+
+constexpr std::string_view kRandomPrefix = "random:";
+
+bool has_reference_defect(const Subject& subject) { return subject.task_name() == "BlackScholes_Jacobian"; }
+
+EliminationOrder random_order_of(const std::string& name, const Program& program) {
+  const std::string_view seed_text = std::string_view(name).substr(kRandomPrefix.size());
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(seed_text.data(), seed_text.data() + seed_text.size(), seed);
+  if (error != std::errc{} || end != seed_text.data() + seed_text.size())
+    throw UserError("order '" + name + "': expected random:SEED with a seed of 0 or more");
+  return random_order(program, seed);
+}
+
+}  // namespace
+
+published::Graph published_graph(const Subject& subject, const Program& program, PublishedGraph which) {
+  const bool with_defect = which == PublishedGraph::reference && has_reference_defect(subject);
+  return published::build_graph(published::published_spec(program), {.drop_variable_alias = with_defect});
+}
+
+EliminationOrder subject_order(const std::string& name_or_file, const Subject& subject,
+                               const Program& program, PublishedGraph which) {
+  if (name_or_file.starts_with(kRandomPrefix)) return random_order_of(name_or_file, program);
+  if (name_or_file == "best")
+    throw Unsupported(
+        "order 'best' is not available in this version: there is no search yet; expected " +
+        std::string("forward, reverse, markowitz, markowitz-published, alphagrad, or a JSON file"));
+  if (name_or_file == "markowitz" && has_reference_defect(subject))
+    return {name_or_file, published::markowitz_order(published_graph(subject, program, which))};
+  return resolve_order(name_or_file, program, subject.task_name());
+}
+
+std::vector<std::string> subject_order_names(const Subject& subject) {
+  std::vector<std::string> names;
+  for (const std::string& name : order_names()) {
+    const bool is_published = name == "markowitz-published" || name == "alphagrad";
+    if (!is_published || !published_order(subject.task_name(), name).empty()) names.push_back(name);
+  }
+  return names;
+}
+
+}  // namespace loipe
