@@ -15,8 +15,8 @@ namespace loipe {
 /// published: those of the published experiments. Networks: x ones, gamma 0, beta 1,
 /// all else standard normal; with gamma 0 most derivatives vanish. Other tasks: the
 /// published point. Of several examples the first has it; each further one is the
-/// point times a factor of its own in (0, 1), the same for all arguments. The points
-/// of f and g leave the domain of some operation, so that results are NaN.
+/// point times a factor of its own in (0, 1), the same for all arguments. The point of
+/// g leaves the domain of several operations, so that most of its results are NaN.
 enum class InputKind { rich, published };
 
 /// Tensors for the task's arguments, in order, in `options.dtype` (drawn in f64, so

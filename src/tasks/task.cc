@@ -43,7 +43,7 @@ const Task& find_task(std::string_view name) {
     names.push_back(task.name);
     names.insert(names.end(), task.aliases.begin(), task.aliases.end());
   }
-  throw UserError("unknown task " + quote(shortened(name)) + did_you_mean(name, names) + "; the tasks are " +
+  throw UserError("unknown task '" + shortened(name) + "'" + did_you_mean(name, names) + "; the tasks are " +
                   join(names, ", "));
 }
 
