@@ -20,6 +20,17 @@ std::string batch_hint(const Shape& stored, const Shape& wanted) {
              : "";
 }
 
+/// Array libraries like to turn a scalar into one element along one axis.
+bool is_fitting_shape(const Shape& stored, const Shape& wanted) {
+  return stored == wanted || (wanted.empty() && stored == Shape{1});
+}
+
+Tensor with_shape(const Tensor& tensor, const Shape& shape) {
+  Tensor result({tensor.dtype(), shape});
+  std::ranges::copy(tensor.bytes(), result.bytes().begin());
+  return result;
+}
+
 void check_stored(const SafetensorsFile& file, const std::string& where, const std::string& name,
                   const TensorType& wanted) {
   if (!file.has(name))
@@ -32,7 +43,7 @@ void check_stored(const SafetensorsFile& file, const std::string& where, const s
     throw UserError("tensor " + quote(name) + " of " + where + " is " + to_string(stored) + ", expected " +
                     (is_floating(wanted.dtype) ? "a floating dtype (f32 or f64)"
                                                : "dtype " + std::string(to_string(wanted.dtype))));
-  if (stored.shape != wanted.shape)
+  if (!is_fitting_shape(stored.shape, wanted.shape))
     throw UserError("tensor " + quote(name) + " of " + where + " has shape " + to_string(stored.shape) +
                     ", expected " + to_string(wanted.shape) + batch_hint(stored.shape, wanted.shape));
 }
@@ -70,7 +81,7 @@ std::vector<Tensor> load_inputs(const SafetensorsFile& file, const std::string& 
   for (std::size_t i = 0; i < names.size(); ++i) check_stored(file, where, kPrefix + names[i], types[i]);
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < names.size(); ++i)
-    inputs.push_back(file.tensor(kPrefix + names[i]).converted(types[i].dtype));
+    inputs.push_back(with_shape(file.tensor(kPrefix + names[i]).converted(types[i].dtype), types[i].shape));
   return inputs;
 }
 

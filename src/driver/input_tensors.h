@@ -19,8 +19,8 @@ std::optional<DType> default_dtype(const SafetensorsFile& file, const Subject& s
 /// The arguments that the file's metadata says are batched; empty when it says nothing.
 std::vector<std::string> stored_batched(const SafetensorsFile& file);
 
-/// `in.<name>` for each name, of exactly these shapes. Floating tensors are converted;
-/// integer and boolean ones must have the dtype already. UserError that names the tensor.
+/// `in.<name>` for each name, of exactly these shapes (but [1] passes for a scalar). Floating tensors are
+/// converted; integer and boolean ones must have the dtype already. UserError that names the tensor.
 std::vector<Tensor> load_inputs(const SafetensorsFile& file, const std::string& path,
                                 std::span<const std::string> names, std::span<const TensorType> types);
 
