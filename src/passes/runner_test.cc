@@ -58,6 +58,26 @@ TEST(Runner, ReportsDumpsAndVerifiesEachPass) {
   }
 }
 
+/// Chains of every kind that a pass looks through, long enough that anything
+/// quadratic or recursive would show.
+TEST(Runner, LongProgramsTakeLinearTime) {
+  Builder b("long");
+  const TensorType scalar{DType::f64, {}};
+  const Value x = b.argument("x", scalar), y = b.argument("y", scalar), one = b.scalar(1, DType::f64);
+  Value sum = x, constant = one, moved = x;
+  for (int i = 0; i < 20000; ++i) {
+    sum = b.emit("add", {b.emit("div", {sum, y}), b.emit("neg", {b.emit("mul", {sum, one})})});
+    constant = b.emit("mul", {b.emit("add", {constant, one}), b.scalar(0.5, DType::f64)});
+    moved = b.emit("reshape", {moved}, {{"shape", Integers(i % 2 ? 0 : 1, 1)}});
+  }
+  std::vector<PassReport> reports;
+  const Program result = run_passes(b.finish({sum, constant, moved}), {}, &reports);
+  // Both arguments, 1 (also the folded constant), 1/y, and x_{k+1} = x_k * (1/y) - x_k.
+  EXPECT_EQ(result.size(), 2u + 2u + 40000u);
+  for (const PassReport& report : reports)
+    RecordProperty(std::string(report.name), std::to_string(report.seconds));
+}
+
 TEST(Runner, LeavesOutWhatIsDisabled) {
   PassOptions options;
   options.disabled = {"dead_code"};
