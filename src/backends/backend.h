@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ir/program.h"
+
+namespace loipe {
+
+struct BackendOptions {
+  /// Threads of one run; 0 means all cores. Results do not depend on it.
+  int threads = 0;
+  /// Bytes that a run may need (see Executable::peak_bytes); 0 means no limit.
+  std::size_t memory_limit = 0;
+};
+
+using ConstBytes = std::span<const std::byte>;
+using Bytes = std::span<std::byte>;
+
+/// A compiled program. It is immutable: any number of threads may run it at the
+/// same time, with different arguments and outputs. A run writes nothing but its
+/// outputs, and gives bitwise the same results for any number of threads.
+class Executable {
+ public:
+  explicit Executable(const Program& program);
+  virtual ~Executable() = default;
+  Executable(const Executable&) = delete;
+  Executable& operator=(const Executable&) = delete;
+
+  /// One span per argument and per output, in program order: row-major elements,
+  /// aligned for the element type, of exactly the declared size (UserError).
+  /// Outputs overlap neither each other nor arguments.
+  void run(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const;
+  /// The same on tensors.
+  std::vector<Tensor> run(std::span<const Tensor> arguments) const;
+
+  std::span<const TensorType> argument_types() const { return argument_types_; }
+  std::span<const TensorType> output_types() const { return output_types_; }
+
+  /// Bytes that one run needs at its peak, known before the run: arguments,
+  /// outputs, constants and everything in between.
+  virtual std::size_t peak_bytes() const = 0;
+
+ private:
+  /// Sizes are checked.
+  virtual void run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const = 0;
+
+  std::string program_name_;
+  std::vector<std::string> argument_names_;
+  std::vector<TensorType> argument_types_, output_types_;
+};
+
+/// Compiles programs. Back ends are stateless and listed in backend.cc.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::string_view summary() const = 0;
+  /// Why this back end cannot compile the program, one reason a line; empty if it can.
+  virtual std::vector<std::string> reasons_against(const Program& program) const = 0;
+  /// Unsupported with those reasons; ResourceError that states the bytes needed
+  /// when they exceed options.memory_limit. The program need not outlive the result.
+  std::unique_ptr<Executable> compile(const Program& program, const BackendOptions& options = {}) const;
+
+ private:
+  virtual std::unique_ptr<Executable> compile_supported(const Program& program,
+                                                        const BackendOptions& options) const = 0;
+};
+
+std::span<const Backend* const> all_backends();
+/// The back end of that name; UserError that suggests the nearest name otherwise.
+const Backend& find_backend(std::string_view name);
+
+}  // namespace loipe

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/cpu_backend.h"
+
+#include "backends/cpu/executable.h"
+#include "backends/cpu/lowering/lowering.h"
+#include "backends/cpu/simd_level.h"
+#include "backends/cpu/threads.h"
+
+namespace loipe {
+
+namespace {
+
+class CpuBackend final : public Backend {
+ public:
+  std::string_view name() const override { return "jit"; }
+  std::string_view summary() const override {
+    return "native: fused elementwise loops and matrix products for the running CPU, several threads";
+  }
+  /// Ops without a kernel run by their own reference evaluation, so all programs are supported.
+  std::vector<std::string> reasons_against(const Program&) const override { return {}; }
+
+ private:
+  std::unique_ptr<Executable> compile_supported(const Program& program,
+                                                const BackendOptions& options) const override {
+    const int threads = options.threads > 0 ? options.threads : cpu::available_threads();
+    return std::make_unique<cpu::CpuExecutable>(program, cpu::lower(program, cpu::kernels_of_this_cpu()),
+                                                threads);
+  }
+};
+
+}  // namespace
+
+const Backend& cpu_backend() {
+  static const CpuBackend backend;
+  return backend;
+}
+
+}  // namespace loipe

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/executable.h"
+
+#include <algorithm>
+#include <new>
+
+namespace loipe::cpu {
+
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+
+struct AlignedDelete {
+  void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kAlignment}); }
+};
+using AlignedBytes = std::unique_ptr<std::byte, AlignedDelete>;
+
+AlignedBytes allocate(std::size_t bytes) {
+  return AlignedBytes(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment})));
+}
+
+}  // namespace
+
+/// The memory of one run: arena, scratch, and where every buffer lies.
+class CpuExecutable::Workspace {
+ public:
+  Workspace(const Plan& plan, std::size_t scratch_bytes)
+      : memory_(allocate(plan.arena_bytes + scratch_bytes)), bases_(plan.buffers.size(), nullptr) {
+    scratch_ = memory_.get() + plan.arena_bytes;
+    for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
+      const Buffer& buffer = plan.buffers[i];
+      if (buffer.kind == BufferKind::arena) bases_[i] = memory_.get() + buffer.position;
+      // Steps only read constants and arguments.
+      if (buffer.kind == BufferKind::constant)
+        bases_[i] = const_cast<std::byte*>(plan.constants[buffer.position]->bytes().data());
+      if (buffer.kind == BufferKind::argument || buffer.kind == BufferKind::output) bound_.push_back(i);
+    }
+  }
+
+  void bind(const Plan& plan, std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) {
+    for (std::size_t i : bound_) {
+      const Buffer& buffer = plan.buffers[i];
+      bases_[i] = buffer.kind == BufferKind::argument
+                      ? const_cast<std::byte*>(arguments[buffer.position].data())
+                      : outputs[buffer.position].data();
+    }
+  }
+
+  RunContext context(std::size_t scratch_stride, int threads) const {
+    return {bases_.data(), scratch_, scratch_stride, threads};
+  }
+
+ private:
+  AlignedBytes memory_;
+  std::byte* scratch_;
+  std::vector<std::byte*> bases_;
+  std::vector<std::size_t> bound_;
+};
+
+CpuExecutable::CpuExecutable(const Program& program, Plan plan, int threads)
+    : Executable(program), plan_(std::move(plan)), threads_(threads) {
+  for (const auto& step : plan_.steps) scratch_stride_ = std::max(scratch_stride_, step->scratch_bytes());
+  scratch_stride_ = (scratch_stride_ + kAlignment - 1) / kAlignment * kAlignment;
+  peak_bytes_ = plan_.arena_bytes + scratch_stride_ * static_cast<std::size_t>(threads_);
+  for (const auto& constant : plan_.constants) peak_bytes_ += constant->type().byte_size();
+  for (const TensorType& type : argument_types()) peak_bytes_ += type.byte_size();
+  for (const TensorType& type : output_types()) peak_bytes_ += type.byte_size();
+}
+
+CpuExecutable::~CpuExecutable() = default;
+
+void CpuExecutable::run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const {
+  std::unique_ptr<Workspace> workspace = take_workspace();
+  workspace->bind(plan_, arguments, outputs);
+  const RunContext context = workspace->context(scratch_stride_, threads_);
+  for (const auto& step : plan_.steps) step->run(context);
+  give_back(std::move(workspace));
+}
+
+std::unique_ptr<CpuExecutable::Workspace> CpuExecutable::take_workspace() const {
+  {
+    const std::lock_guard lock(mutex_);
+    if (!idle_.empty()) {
+      std::unique_ptr<Workspace> workspace = std::move(idle_.back());
+      idle_.pop_back();
+      return workspace;
+    }
+  }
+  return std::make_unique<Workspace>(plan_, scratch_stride_ * static_cast<std::size_t>(threads_));
+}
+
+void CpuExecutable::give_back(std::unique_ptr<Workspace> workspace) const {
+  const std::lock_guard lock(mutex_);
+  idle_.push_back(std::move(workspace));
+}
+
+}  // namespace loipe::cpu

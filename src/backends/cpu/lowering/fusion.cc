@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/lowering/fusion.h"
+
+#include <algorithm>
+
+#include "backends/cpu/lowering/lowering.h"
+#include "backends/cpu/steps/block_step.h"
+#include "backends/cpu/steps/scalar_step.h"
+
+namespace loipe::cpu {
+
+namespace {
+
+/// Larger spaces do not stay open: their operands would wait in memory.
+constexpr std::int64_t kLargeSpace = 1 << 15;
+constexpr std::size_t kMostOpenGroups = 16;
+
+/// Reads the operand element by element in the space, nothing repeated or permuted.
+bool is_identity(const Integers& axis_of, const Shape& operand, const Shape& space) {
+  if (operand != space) return false;
+  for (std::size_t axis = 0; axis < axis_of.size(); ++axis)
+    if (axis_of[axis] != static_cast<std::int64_t>(axis) && space[axis] != 1) return false;
+  return true;
+}
+
+}  // namespace
+
+Fusion::OpenGroup& Fusion::open(const Shape& space) {
+  auto place = open_.find(space);
+  if (place != open_.end()) return place->second;
+  if (open_.size() >= kMostOpenGroups) close_all();
+  OpenGroup& opened = open_[space];
+  opened.group.space = space;
+  return opened;
+}
+
+std::vector<Slot> Fusion::operands(const Shape& space, std::span<const Access> accesses) {
+  const Program& program = lowering_.program();
+  for (const Access& access : accesses) {
+    const auto place = place_.find(access.value.index);
+    if (place == place_.end()) continue;
+    if (*place->second.space != space || !is_identity(access.axis_of, program.shape(access.value), space))
+      materialise(access.value);
+  }
+  OpenGroup& group = open(space);
+  std::vector<Slot> slots;
+  for (const Access& access : accesses) {
+    lowering_.consume_value(access.value);
+    if (const auto place = place_.find(access.value.index); place != place_.end()) {
+      slots.push_back(place->second.slot);
+    } else {
+      const StridedView& view = lowering_.view(access.value);
+      group.consumed.push_back(view.buffer);
+      slots.push_back(input_slot(group, access.value, along(view, space, access.axis_of)));
+    }
+  }
+  return slots;
+}
+
+Slot Fusion::new_slot(OpenGroup& open, DType dtype) {
+  open.group.slots.push_back({dtype});
+  return static_cast<Slot>(open.group.slots.size() - 1);
+}
+
+Slot Fusion::input_slot(OpenGroup& open, Value v, const StridedView& along_space) {
+  auto [begin, end] = open.inputs.equal_range(v.index);
+  for (auto known = begin; known != end; ++known) {
+    const auto view = static_cast<std::size_t>(open.group.slots[known->second].view);
+    if (open.group.views[view].strides == along_space.strides) return known->second;
+  }
+  const Slot slot = new_slot(open, along_space.dtype);
+  open.group.slots[slot].view = static_cast<std::int32_t>(open.group.views.size());
+  open.group.slots[slot].is_input = true;
+  open.group.views.push_back(along_space);
+  open.inputs.emplace(v.index, slot);
+  return slot;
+}
+
+Slot Fusion::input(const Shape& space, const StridedView& along_space) {
+  OpenGroup& group = open(space);
+  const Slot slot = new_slot(group, along_space.dtype);
+  group.group.slots[slot].view = static_cast<std::int32_t>(group.group.views.size());
+  group.group.slots[slot].is_input = true;
+  group.group.views.push_back(along_space);
+  return slot;
+}
+
+Slot Fusion::compute(const Shape& space, Opcode opcode, bool is_f64, DType result,
+                     std::span<const Slot> sources) {
+  OpenGroup& group = open(space);
+  const Slot slot = new_slot(group, result);
+  MapInstruction instruction{opcode, is_f64, slot, {}};
+  for (std::size_t k = 0; k < 3; ++k) instruction.sources[k] = sources[k < sources.size() ? k : 0];
+  group.group.code.push_back(instruction);
+  return slot;
+}
+
+void Fusion::define(const Shape& space, Value node, Slot slot) {
+  const auto group = open_.find(space);
+  group->second.members.emplace_back(node, slot);
+  place_[node.index] = {&group->first, slot};
+}
+
+void Fusion::define_as(Value node, Value operand) {
+  const Place place = place_.at(operand.index);
+  lowering_.consume_value(operand);
+  define(*place.space, node, place.slot);
+}
+
+void Fusion::materialise(Value v) {
+  if (const auto place = place_.find(v.index); place != place_.end()) close(Shape(*place->second.space));
+}
+
+void Fusion::before(const Shape& space) {
+  for (auto group = open_.begin(); group != open_.end();) {
+    const Shape& candidate = (group++)->first;
+    if (candidate != space && element_count(candidate) > kLargeSpace) close(Shape(candidate));
+  }
+}
+
+void Fusion::close_all() {
+  while (!open_.empty()) close(Shape(open_.begin()->first));
+}
+
+void Fusion::close(const Shape& space) {
+  const auto node = open_.extract(space);
+  OpenGroup& closing = node.mapped();
+  MapGroup& group = closing.group;
+  std::vector<StridedView> reads(group.views), writes;
+  for (auto [value, slot] : closing.members) {
+    place_.erase(value.index);
+    if (lowering_.remaining_uses(value) == 0) continue;
+    MapGroup::SlotInfo& info = group.slots[slot];
+    if (info.view == MapGroup::kNoView) {
+      info.view = static_cast<std::int32_t>(group.views.size());
+      writes.push_back(lowering_.define_new(value));
+      group.views.push_back(writes.back());
+    } else {
+      lowering_.define(value, group.views[static_cast<std::size_t>(info.view)]);
+    }
+  }
+  if (writes.empty()) return;
+  auto step = space.empty() ? make_scalar_step(group, lowering_.kernels())
+                            : make_block_step(group, lowering_.kernels());
+  lowering_.emit(std::move(step), reads, writes);
+  for (BufferId buffer : closing.consumed) lowering_.consume_buffer(buffer);
+}
+
+}  // namespace loipe::cpu

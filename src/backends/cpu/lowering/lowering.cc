@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/lowering/lowering.h"
+
+#include "backends/cpu/lowering/op_lowerings.h"
+#include "backends/cpu/steps/copy_step.h"
+#include "ir/op_def.h"
+
+namespace loipe::cpu {
+
+Plan lower(const Program& program, const KernelTable& kernels) { return Lowering(program, kernels).run(); }
+
+Lowering::Lowering(const Program& program, const KernelTable& kernels)
+    : program_(program),
+      kernels_(kernels),
+      uses_(program.size(), 0),
+      views_(program.size()),
+      is_defined_(program.size(), false),
+      fusion_(*this) {}
+
+Plan Lowering::run() {
+  count_uses();
+  for (std::size_t i = 0; i < program_.arguments().size(); ++i) {
+    const Value argument = program_.arguments()[i];
+    const TensorType& type = program_.type(argument);
+    define(argument,
+           contiguous_view(new_buffer(BufferKind::argument, type.byte_size(), i), type.dtype, type.shape));
+  }
+  for (std::uint32_t i = 0; i < program_.size(); ++i)
+    if (uses_[i] > 0 && !is_defined_[i]) lower_node(Value{i});
+  write_outputs();
+  plan_.arena_bytes = plan_arena(plan_.buffers);
+  return std::move(plan_);
+}
+
+/// Uses by nodes that lead to an output; a value without any is never computed.
+void Lowering::count_uses() {
+  for (Value output : program_.outputs()) ++uses_[output.index];
+  for (std::uint32_t i = static_cast<std::uint32_t>(program_.size()); i-- > 0;)
+    if (uses_[i] > 0)
+      for (Value operand : program_.operands(Value{i})) ++uses_[operand.index];
+}
+
+void Lowering::lower_node(Value node) {
+  fusion_.before(program_.shape(node));
+  const OpLowering lowering = lowering_of(program_.op(node));
+  if (lowering.adds_to_group) lowering.function(*this, node);
+  else lower_in_memory(node, lowering.function);
+}
+
+void Lowering::lower_in_memory(Value node, void (*function)(Lowering&, Value)) {
+  for (Value operand : program_.operands(node)) fusion_.materialise(operand);
+  function(*this, node);
+  for (Value operand : program_.operands(node)) {
+    consume_value(operand);
+    consume_buffer(views_[operand.index].buffer);
+  }
+}
+
+const StridedView& Lowering::view(Value v) {
+  fusion_.materialise(v);
+  return views_[v.index];
+}
+
+StridedView Lowering::contiguous(Value v) {
+  const StridedView& from = view(v);
+  if (from.is_contiguous()) return from;
+  StridedView copy = temporary(from.dtype, from.shape);
+  emit_copy(from, copy);
+  return copy;
+}
+
+void Lowering::define(Value v, StridedView view) {
+  pending_[view.buffer] += uses_[v.index];
+  views_[v.index] = std::move(view);
+  is_defined_[v.index] = true;
+}
+
+StridedView Lowering::define_new(Value v) {
+  const TensorType& type = program_.type(v);
+  StridedView result = temporary(type.dtype, type.shape);
+  define(v, result);
+  return result;
+}
+
+StridedView Lowering::temporary(DType dtype, const Shape& shape) {
+  return contiguous_view(new_buffer(BufferKind::arena, TensorType{dtype, shape}.byte_size()), dtype, shape);
+}
+
+StridedView Lowering::constant(std::shared_ptr<const Tensor> tensor) {
+  const BufferId buffer =
+      new_buffer(BufferKind::constant, tensor->type().byte_size(), plan_.constants.size());
+  const StridedView view = contiguous_view(buffer, tensor->dtype(), tensor->shape());
+  plan_.constants.push_back(std::move(tensor));
+  return view;
+}
+
+bool Lowering::may_overwrite(Value v) {
+  const StridedView& at = view(v);
+  const Buffer& buffer = plan_.buffers[at.buffer];
+  return buffer.kind == BufferKind::arena && pending_[at.buffer] == 1 && at.is_contiguous() &&
+         at.offset == 0 && program_.type(v).byte_size() == buffer.bytes;
+}
+
+BufferId Lowering::new_buffer(BufferKind kind, std::size_t bytes, std::size_t position) {
+  plan_.buffers.push_back({kind, bytes, position});
+  pending_.push_back(0);
+  return static_cast<BufferId>(plan_.buffers.size() - 1);
+}
+
+void Lowering::emit(std::unique_ptr<const Step> step, std::span<const StridedView> reads,
+                    std::span<const StridedView> writes) {
+  for (auto views : {reads, writes})
+    for (const StridedView& view : views) touch(view.buffer);
+  plan_.steps.push_back(std::move(step));
+}
+
+void Lowering::touch(BufferId buffer) {
+  const auto now = static_cast<std::int32_t>(plan_.steps.size());
+  Buffer& used = plan_.buffers[buffer];
+  if (used.first_step < 0) used.first_step = now;
+  used.last_step = now;
+}
+
+void Lowering::emit_copy(const StridedView& from, const StridedView& to) {
+  emit(make_copy_step(from, to), {from}, to);
+}
+
+/// An intermediate that is an output as a whole becomes the output's buffer, so the
+/// step that computes it writes there; anything else is copied.
+void Lowering::write_outputs() {
+  fusion_.close_all();
+  for (std::size_t i = 0; i < program_.outputs().size(); ++i) {
+    const Value output = program_.outputs()[i];
+    const StridedView& from = views_[output.index];
+    const TensorType& type = program_.type(output);
+    Buffer& buffer = plan_.buffers[from.buffer];
+    if (buffer.kind == BufferKind::arena && from.offset == 0 && from.is_contiguous() &&
+        buffer.bytes == type.byte_size()) {
+      buffer.kind = BufferKind::output;
+      buffer.position = i;
+    } else {
+      const BufferId target = new_buffer(BufferKind::output, type.byte_size(), i);
+      emit_copy(from, contiguous_view(target, type.dtype, type.shape));
+    }
+  }
+}
+
+}  // namespace loipe::cpu

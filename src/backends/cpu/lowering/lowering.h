@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "backends/cpu/executable.h"
+#include "backends/cpu/kernels/kernel_table.h"
+#include "backends/cpu/lowering/fusion.h"
+#include "ir/program.h"
+
+namespace loipe::cpu {
+
+/// Compiles a program to steps, in time linear in its size but for the planning of
+/// the arena: values become views of buffers, elementwise nodes collect in groups,
+/// every other node is lowered by the function for its op (op_lowerings.h).
+Plan lower(const Program& program, const KernelTable& kernels);
+
+/// The state of lowering: which buffers and steps there are, where each value lies,
+/// and how often it is still needed.
+class Lowering {
+ public:
+  Lowering(const Program& program, const KernelTable& kernels);
+  Plan run();
+
+  const Program& program() const { return program_; }
+  const KernelTable& kernels() const { return kernels_; }
+  Fusion& fusion() { return fusion_; }
+
+  /// Where the value lies; runs the group that computes it if that is still open.
+  const StridedView& view(Value v);
+  /// The same without strides, copied if necessary.
+  StridedView contiguous(Value v);
+  /// Says where a value lies.
+  void define(Value v, StridedView view);
+  /// Defines a value as a new contiguous buffer, which the next step shall write.
+  StridedView define_new(Value v);
+  StridedView temporary(DType dtype, const Shape& shape);
+  StridedView constant(std::shared_ptr<const Tensor> tensor);
+
+  /// True if nothing but the present use will read the buffer of v, so that the
+  /// step may write into it. v must cover its buffer, an intermediate one.
+  bool may_overwrite(Value v);
+
+  void emit(std::unique_ptr<const Step> step, std::span<const StridedView> reads,
+            std::span<const StridedView> writes);
+  void emit(std::unique_ptr<const Step> step, std::initializer_list<StridedView> reads,
+            const StridedView& written) {
+    emit(std::move(step), std::span(reads.begin(), reads.size()), std::span(&written, 1));
+  }
+  void emit_copy(const StridedView& from, const StridedView& to);
+
+  /// Lowers a node with its operands in memory, by a function that defines its value.
+  void lower_in_memory(Value node, void (*function)(Lowering&, Value));
+
+  // Account of uses, for groups, whose operands are read later than their nodes are met.
+  std::uint32_t remaining_uses(Value v) const { return uses_[v.index]; }
+  void consume_value(Value v) { --uses_[v.index]; }
+  void consume_buffer(BufferId buffer) { --pending_[buffer]; }
+
+ private:
+  void count_uses();
+  void lower_node(Value node);
+  void write_outputs();
+  BufferId new_buffer(BufferKind kind, std::size_t bytes, std::size_t position = 0);
+  void touch(BufferId buffer);
+
+  const Program& program_;
+  const KernelTable& kernels_;
+  Plan plan_;
+  std::vector<std::uint32_t> uses_;     ///< per value: uses by nodes not yet lowered, and as output
+  std::vector<std::uint32_t> pending_;  ///< per buffer: uses to come of the values that lie there
+  std::vector<StridedView> views_;      ///< per value
+  std::vector<bool> is_defined_;        ///< per value
+  Fusion fusion_;
+};
+
+}  // namespace loipe::cpu

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <vector>
+
+#include "backends/cpu/kernels/kernel_table.h"
+#include "backends/cpu/strided_view.h"
+
+namespace loipe::cpu {
+
+/// Number of a value inside a group.
+using Slot = std::uint32_t;
+
+/// One elementwise operation. Sources that the opcode lacks repeat the first one.
+struct MapInstruction {
+  Opcode opcode;
+  bool is_f64;  ///< the T of the opcode is f64, else f32
+  Slot result;
+  std::array<Slot, 3> sources;
+};
+
+/// Elementwise operations that run over one iteration space together: straight-line
+/// code over slots. Slots with a view are read from memory (no instruction defines
+/// them) or also stored to memory (contiguous); all others stay in registers.
+struct MapGroup {
+  static constexpr std::int32_t kNoView = -1;
+  struct SlotInfo {
+    DType dtype;
+    std::int32_t view = kNoView;  ///< place in `views`
+    bool is_input = false;
+  };
+  Shape space;
+  std::vector<SlotInfo> slots;
+  std::vector<StridedView> views;  ///< along the space
+  std::vector<MapInstruction> code;
+};
+
+/// For every slot, the last instruction that reads it; -1 if none does.
+std::vector<std::int64_t> last_uses(const MapGroup& group);
+
+}  // namespace loipe::cpu

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+namespace loipe::cpu {
+
+/// The number of threads that 0 stands for.
+int available_threads();
+
+namespace detail {
+void parallel_for(int threads, std::int64_t tasks, void (*body)(void*, std::int64_t, int), void* closure);
+}
+
+/// Calls body(task, thread) once for every task in 0..tasks-1, on up to `threads`
+/// threads; thread is in 0..threads-1. Which thread does which task is open, so a
+/// task's result must not depend on it. body must not throw.
+template <class Body>
+void parallel_for(int threads, std::int64_t tasks, Body&& body) {
+  using Closure = std::remove_reference_t<Body>;
+  if (threads <= 1 || tasks <= 1) {
+    for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
+    return;
+  }
+  detail::parallel_for(
+      threads, tasks,
+      [](void* closure, std::int64_t task, int thread) { (*static_cast<Closure*>(closure))(task, thread); },
+      const_cast<void*>(static_cast<const void*>(&body)));
+}
+
+}  // namespace loipe::cpu
