@@ -77,7 +77,8 @@ class RandomProgram {
 
   double special() {
     constexpr double kInfinity = std::numeric_limits<double>::infinity();
-    return pick<double>({0.0, -0.0, -0.0, 1.0, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()});
+    return pick<double>(
+        {0.0, -0.0, -0.0, 1.0, kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN()});
   }
 
   Tensor uniform(const TensorType& type) {

@@ -14,7 +14,7 @@ namespace loipe {
 
 /// What every pass is made of: it walks the nodes of a program in order and says
 /// for each one which value of a new program stands for it, a copy of the node or
-/// another value.
+/// another value. Equal rank-0 constants, copied or new, become one node.
 class Rebuild {
  public:
   explicit Rebuild(const Program& source);
@@ -38,7 +38,6 @@ class Rebuild {
     return emit(op, std::span<const Value>(operands.begin(), operands.size()), attributes);
   }
   Value constant(Tensor tensor);
-  /// A rank-0 constant; equal ones, also those that were copied, are one node.
   Value scalar(double value, DType dtype);
 
   /// The new program; its outputs stand for those of the source.
@@ -47,6 +46,7 @@ class Rebuild {
  private:
   using ScalarKey = std::pair<DType, std::uint64_t>;
   static ScalarKey scalar_key(const Tensor& tensor);
+  Value add_constant(const Attributes& attributes, const TensorType& type);
 
   const Program& source_;
   Program target_;

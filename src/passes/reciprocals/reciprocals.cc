@@ -2,6 +2,7 @@
 #include "passes/reciprocals/reciprocals.h"
 
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <unordered_map>
 
@@ -76,13 +77,17 @@ class Inverter {
            has_exact_reciprocals(source.attributes(origin).tensor("value"));
   }
 
-  /// x * (1/y), or 1/y alone.
+  /// x * (1/y), or 1/y alone for x = 1.
   Value quotient(Value old) {
     const Program& source = rebuild_.source();
     const Value x = source.operands(old)[0], y = source.operands(old)[1];
     const Value reciprocal = reciprocal_of_divisor(y);
-    const bool is_reciprocal = source.type(old) == source.type(y) && uniform_.of(source, x) == 1;
-    return is_reciprocal ? reciprocal : rebuild_.emit(ops::op_mul, {rebuild_.of(x), reciprocal});
+    if (uniform_.of(source, x) != 1) return rebuild_.emit(ops::op_mul, {rebuild_.of(x), reciprocal});
+    if (source.shape(old) == source.shape(y)) return reciprocal;
+    Integers dimensions(source.shape(y).size());
+    std::iota(dimensions.begin(), dimensions.end(), std::int64_t{0});
+    return rebuild_.emit(ops::op_broadcast_in_dim, {reciprocal},
+                         {{"shape", source.shape(old)}, {"dimensions", dimensions}});
   }
 
   Value reciprocal_of_divisor(Value y) {

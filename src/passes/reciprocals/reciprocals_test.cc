@@ -27,6 +27,14 @@ TEST(Reciprocals, OneThatIsThereIsTheOne) {
                  kOne + "  %1 = div(%c1, %z)\n  %2 = mul(%x, %1)\n  return %2, %1\n");
 }
 
+TEST(Reciprocals, OnesOfALargerShapeRepeatTheReciprocal) {
+  expect_rewrite(reciprocals, "%z: f64[1]",
+                 "  %c1 = constant {value=f64[3](1.0,1.0,1.0)}\n  %1 = div(%c1, %z)\n  return %1\n",
+                 kOne +
+                     "  %1 = div(%c1, %z)\n"
+                     "  %2 = broadcast_in_dim(%1) {dimensions=[0], shape=[3]}\n  return %2\n");
+}
+
 TEST(Reciprocals, CountsDivisionsByElements) {
   expect_rewrite(reciprocals, "%x: f64[2,3], %z: f64[2,1]", "  %1 = div(%x, %z)\n  return %1\n",
                  kOne + "  %1 = div(%c1, %z)\n  %2 = mul(%x, %1)\n  return %2\n");
