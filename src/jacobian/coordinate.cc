@@ -56,7 +56,7 @@ std::int64_t position(const Coordinate& coordinate, std::span<const std::int64_t
 }
 
 void sort_strides(Coordinate& coordinate) {
-  std::stable_sort(coordinate.strides.begin(), coordinate.strides.end(), [](const Stride& a, const Stride& b) {
+  std::sort(coordinate.strides.begin(), coordinate.strides.end(), [](const Stride& a, const Stride& b) {
     const std::int64_t x = std::abs(a.stride), y = std::abs(b.stride);
     return x != y ? x > y : a.label < b.label;
   });
