@@ -41,7 +41,8 @@ std::vector<int> eliminable_vertices(const Program& program) {
   const std::vector<int> numbers = program.vertex_numbers();
   const std::vector<bool> pure = pure_outputs(program, numbers);
   std::vector<int> result;
-  for (int v = 1; v <= vertex_count(numbers); ++v)
+  const int count = vertex_count(numbers);
+  for (int v = 1; v <= count; ++v)
     if (!pure[static_cast<std::size_t>(v)]) result.push_back(v);
   return result;
 }
