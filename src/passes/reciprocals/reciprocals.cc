@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "ops/op_list.h"
+#include "passes/common_subexpressions/common_subexpressions.h"
 #include "passes/rebuild.h"
 #include "passes/uniform_values.h"
 #include "tensor/visit.h"
@@ -65,7 +66,9 @@ class Inverter {
         rebuild_.replace(old, quotient(old));
       else rebuild_.copy(old);
     }
-    return rebuild_.finish();
+    const bool is_changed = !reciprocals_.empty();
+    Program result = rebuild_.finish();
+    return is_changed ? common_subexpressions(result) : result;
   }
 
  private:

@@ -24,7 +24,9 @@ namespace loipe::passes {
 /// NaN in the place of y give what the division gives.
 ///
 /// Before: a program that verifies; equal divisors are one value (`common_subexpressions`).
-/// After:  among the nodes that outputs need, no value divides twice per element.
+/// After:  among the nodes that outputs need, no value divides twice per element. A
+///         product with a reciprocal that was there already (derivatives of quotients
+///         have them) is not computed twice.
 ///         Divisions never get more; the total cost rises by at most that of the
 ///         reciprocals, one division for each element of y.
 /// Here:   after `common_subexpressions`, before `dead_code`.

@@ -27,6 +27,12 @@ TEST(Reciprocals, OneThatIsThereIsTheOne) {
                  kOne + "  %1 = div(%c1, %z)\n  %2 = mul(%x, %1)\n  return %2, %1\n");
 }
 
+TEST(Reciprocals, ProductsWithItThatAreThereAreMet) {
+  expect_rewrite(reciprocals, "%x: f64[], %z: f64[]",
+                 kOne + "  %1 = div(%x, %z)\n  %2 = div(%c1, %z)\n  %3 = mul(%x, %2)\n  return %1, %3\n",
+                 kOne + "  %1 = div(%c1, %z)\n  %2 = mul(%x, %1)\n  return %2, %2\n");
+}
+
 TEST(Reciprocals, OnesOfALargerShapeRepeatTheReciprocal) {
   expect_rewrite(reciprocals, "%z: f64[1]",
                  "  %c1 = constant {value=f64[3](1.0,1.0,1.0)}\n  %1 = div(%c1, %z)\n  return %1\n",
