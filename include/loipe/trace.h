@@ -63,6 +63,10 @@ class Operand {
 /// two traces is a UserError.
 class Traced {
  public:
+  // Moving copies, so that no Traced is ever empty.
+  Traced(const Traced&) = default;
+  Traced& operator=(const Traced&) = default;
+
   TensorType type() const;
   Shape shape() const { return type().shape; }
   DType dtype() const { return type().dtype; }

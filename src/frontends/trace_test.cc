@@ -103,6 +103,14 @@ TEST(Trace, ResultsOfEveryKind) {
   EXPECT_EQ(count([](const Traced&) { return std::vector<Traced>(); }), 0U);
 }
 
+TEST(Trace, AMovedValueIsStillThere) {
+  const Program program = trace_of(std::array{kScalar}, [](Traced x) {
+    const Traced y = std::move(x);
+    return x * y;
+  });
+  EXPECT_THAT(nodes_of(program), testing::ElementsAre("%1 = mul(%x0, %x0)"));
+}
+
 TEST(Trace, NestedTracesKeepTheirConstantsApart) {
   const Program outer = trace_of(std::array{kScalar}, [](const Traced& x) {
     const Program inner =
