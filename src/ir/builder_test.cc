@@ -47,7 +47,7 @@ TEST(Builder, NamesOpAndOperandsOfAMistake) {
   EXPECT_THAT([&] { b.emit("add", {x, y}); }, ThrowsMessage<UserError>(HasSubstr("add(f64[3], f64[4]): ")));
   EXPECT_THAT([&] { b.emit(constant_op(), {}); },
               ThrowsMessage<UserError>(HasSubstr("constant(): attribute 'value' is missing")));
-  EXPECT_THAT([&] { b.emit("tahn", {x}); }, ThrowsMessage<UserError>(HasSubstr("did you mean 'tanh'?")));
+  EXPECT_THAT([&] { b.emit("reshap", {x}); }, ThrowsMessage<UserError>(HasSubstr("did you mean 'reshape'?")));
 }
 
 TEST(Builder, RefusesTypesThatCannotBeAddressed) {

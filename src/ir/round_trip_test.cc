@@ -3,8 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <limits>
 
+#include "base/file.h"
 #include "base/rng.h"
 #include "ir/builder.h"
 #include "ir/parser.h"
@@ -148,6 +151,15 @@ TEST(RoundTrip, PrintsTheDocumentedForm) {
   return %2, %x
 }
 )");
+  expect_round_trip(program);
+}
+
+TEST(RoundTrip, ReadsTheExampleOfTheDocumentation) {
+  const std::string page = read_text_file(LOIPE_SOURCE_DIR "/docs/ir_text.md");
+  const std::size_t begin = page.find("program ", page.find("```"));
+  const Program program = program_from_text(page.substr(begin, page.find("```", begin) - begin));
+  EXPECT_EQ(program.name(), "Encoder");
+  EXPECT_EQ(program.size(), 5u);
   expect_round_trip(program);
 }
 

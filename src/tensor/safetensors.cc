@@ -92,7 +92,10 @@ namespace {
 std::vector<const NamedTensors::value_type*> aligned_layout(const NamedTensors& tensors) {
   std::vector<const NamedTensors::value_type*> layout;
   for (const auto& tensor : tensors) layout.push_back(&tensor);
-  std::ranges::stable_sort(layout, std::greater{}, [](const auto* t) { return size_of(t->second.dtype()); });
+  std::ranges::sort(layout, [](const auto* a, const auto* b) {
+    const auto size_a = size_of(a->second.dtype()), size_b = size_of(b->second.dtype());
+    return size_a != size_b ? size_a > size_b : a < b;
+  });
   return layout;
 }
 
