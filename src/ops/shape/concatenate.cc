@@ -19,7 +19,9 @@ TensorType infer_concatenate(const InferContext& c) {
     if (fitting != type)
       throw UserError("operand " + std::to_string(k) + " is " + to_string(c.operand(k)) + ", expected " +
                       to_string(c.operand(0)) + " up to the extent of axis " + std::to_string(axis));
-    type.shape[index_of(axis)] += c.operand(k).shape[index_of(axis)];
+    std::int64_t& extent = type.shape[index_of(axis)];
+    if (__builtin_add_overflow(extent, c.operand(k).shape[index_of(axis)], &extent))
+      throw UserError("axis " + std::to_string(axis) + " would get an extent that is too large to count");
   }
   return type;
 }

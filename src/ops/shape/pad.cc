@@ -45,7 +45,11 @@ TensorType infer_pad(const InferContext& c) {
   for (std::size_t axis = 0; axis < x.shape.size(); ++axis) {
     if (interior[axis] < 0) throw UserError(quoted("interior", interior) + " must not be negative");
     const std::int64_t gaps = std::max<std::int64_t>(x.shape[axis] - 1, 0);
-    const std::int64_t extent = low[axis] + x.shape[axis] + gaps * interior[axis] + high[axis];
+    std::int64_t extent = 0;
+    if (__builtin_mul_overflow(gaps, interior[axis], &extent) ||
+        __builtin_add_overflow(extent, x.shape[axis], &extent) ||
+        __builtin_add_overflow(extent, low[axis], &extent) || __builtin_add_overflow(extent, high[axis], &extent))
+      throw UserError("axis " + std::to_string(axis) + " would get an extent that is too large to count");
     if (extent < 0)
       throw UserError("axis " + std::to_string(axis) + " of extent " + std::to_string(x.shape[axis]) +
                       " would get the extent " + std::to_string(extent) +

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
 #include "ops/elementwise/family.h"
 #include "ops/shape/moved.h"
 
@@ -25,7 +27,8 @@ TensorType infer_slice(const InferContext& c) {
                       " to " + std::to_string(limit[axis]) + ", expected 0 <= start <= limit <= extent " +
                       std::to_string(x.shape[axis]));
     if (stride[axis] < 1) throw UserError(quoted("stride", stride) + " must be at least 1 in every axis");
-    type.shape.push_back((limit[axis] - start[axis] + stride[axis] - 1) / stride[axis]);
+    const std::int64_t length = limit[axis] - start[axis];
+    type.shape.push_back(length == 0 ? 0 : (length - 1) / stride[axis] + 1);
   }
   return type;
 }
@@ -36,7 +39,8 @@ Tensor evaluate_slice(const EvaluateContext& c) {
   View view{row_major_strides(c.operand(0).shape())};
   for (std::size_t axis = 0; axis < start.size(); ++axis) {
     view.offset += start[axis] * view.strides[axis];
-    view.strides[axis] *= stride[axis];
+    // A stride past the end is never taken; bounded, so that it cannot overflow.
+    view.strides[axis] *= std::min(stride[axis], c.operand(0).shape()[axis] + 1);
   }
   return read_along(c.operand(0), view, c.type);
 }
