@@ -4,8 +4,9 @@
 namespace loipe::cli {
 
 std::span<const Command* const> all_commands() {
-  static constexpr const Command* kCommands[] = {&kTasksCommand, &kOpsCommand, &kCountCommand,
-                                                 &kJacobianCommand};
+  static constexpr const Command* kCommands[] = {&kTasksCommand, &kOpsCommand,      &kInfoCommand,
+                                                 &kCountCommand, &kJacobianCommand, &kBenchCommand,
+                                                 &kCheckCommand, &kExplainCommand};
   return kCommands;
 }
 

@@ -26,6 +26,9 @@ extern const Command kOpsCommand;
 extern const Command kInfoCommand;
 extern const Command kCountCommand;
 extern const Command kJacobianCommand;
+extern const Command kBenchCommand;
+extern const Command kCheckCommand;
+extern const Command kExplainCommand;
 
 std::span<const Command* const> all_commands();
 

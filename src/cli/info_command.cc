@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <loipe/loipe.h>
+
+#include "backends/backend.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include "cli/json.h"
+#include "driver/machine.h"
+#include "passes/pass.h"
+
+namespace loipe::cli {
+
+namespace {
+
+std::string compiler() {
+#if defined(__clang__)
+  return std::string("clang ") + __clang_version__;
+#else
+  return std::string("g++ ") + __VERSION__;
+#endif
+}
+
+/// Parts that were found when Loipe was built.
+std::vector<std::string> optional_parts() {
+  std::vector<std::string> parts;
+#if defined(LOIPE_HAS_ONEDNN)
+  parts.emplace_back("oneDNN");
+#endif
+  return parts;
+}
+
+Json info_json() {
+  const Machine machine = this_machine();
+  Json json;
+  json["schema"] = kJsonSchema;
+  json["version"] = version();
+  json["compiler"] = compiler();
+  json["cpu"] = machine.cpu;
+  json["simd"] = machine.simd;
+  json["cores"] = machine.cores;
+  json["threads"] = thread_count(0);
+  json["backends"] = Json::array();
+  for (const Backend* backend : all_backends())
+    json["backends"].push_back({{"name", backend->name()}, {"summary", backend->summary()}});
+  json["passes"] = Json::array();
+  for (const Pass& pass : all_passes())
+    json["passes"].push_back({{"name", pass.name}, {"summary", pass.summary}});
+  json["optional"] = optional_parts();
+  return json;
+}
+
+void print_text() {
+  const Machine machine = this_machine();
+  const std::vector<std::string> parts = optional_parts();
+  std::string text = std::string("loipe ") + version() + ", built by " + compiler() + "\n";
+  text += "cpu        " + machine.cpu + "\n";
+  text += "simd       " + machine.simd + "\n";
+  text += "cores      " + std::to_string(machine.cores) + ", threads by default " +
+          std::to_string(thread_count(0)) + "\n";
+  for (const Backend* backend : all_backends()) {
+    std::string name(backend->name());
+    name.resize(std::max<std::size_t>(name.size(), 10), ' ');
+    text += "back end   " + name + " " + std::string(backend->summary()) + "\n";
+  }
+  text += "optional   " + (parts.empty() ? "none" : join(parts, ", ")) + "\n";
+  print(text);
+}
+
+Action declare(CLI::App& app, Terminal&) {
+  auto json = std::make_shared<bool>(false);
+  app.add_flag("--json", *json, "print JSON");
+  return [json] {
+    if (*json) print_json(info_json());
+    else print_text();
+    return 0;
+  };
+}
+
+}  // namespace
+
+const Command kInfoCommand{"info", "Show version, compiler, machine and back ends",
+                           "  loipe info\n  loipe info --json", declare};
+
+}  // namespace loipe::cli
