@@ -106,7 +106,7 @@ struct BinaryCase {
   double expected;
 };
 
-#define LOIPE_BINARY(op, expression, expected)                              \
+#define LOIPE_BINARY_CASE(op, expression, expected)                         \
   {op, [](const Traced& x, const Traced& y) { return Traced(expression); }, \
    [](const Traced& x) {                                                    \
      [[maybe_unused]] const int y = 2;                                      \
@@ -119,17 +119,17 @@ struct BinaryCase {
    expected}
 
 const BinaryCase kBinaryCases[] = {
-    LOIPE_BINARY("add", x + y, 9),      LOIPE_BINARY("sub", x - y, 5),
-    LOIPE_BINARY("mul", x* y, 14),      LOIPE_BINARY("div", x / y, 3.5),
-    LOIPE_BINARY("pow", pow(x, y), 49), LOIPE_BINARY("atan2", atan2(x, y), std::atan2(7, 2)),
-    LOIPE_BINARY("max", max(x, y), 7),  LOIPE_BINARY("min", min(x, y), 2),
-    LOIPE_BINARY("rem", rem(x, y), 1),  LOIPE_BINARY("eq", x == y, 0),
-    LOIPE_BINARY("ne", x != y, 1),      LOIPE_BINARY("lt", x < y, 0),
-    LOIPE_BINARY("le", x <= y, 0),      LOIPE_BINARY("gt", x > y, 1),
-    LOIPE_BINARY("ge", x >= y, 1),
+    LOIPE_BINARY_CASE("add", x + y, 9),      LOIPE_BINARY_CASE("sub", x - y, 5),
+    LOIPE_BINARY_CASE("mul", x* y, 14),      LOIPE_BINARY_CASE("div", x / y, 3.5),
+    LOIPE_BINARY_CASE("pow", pow(x, y), 49), LOIPE_BINARY_CASE("atan2", atan2(x, y), std::atan2(7, 2)),
+    LOIPE_BINARY_CASE("max", max(x, y), 7),  LOIPE_BINARY_CASE("min", min(x, y), 2),
+    LOIPE_BINARY_CASE("rem", rem(x, y), 1),  LOIPE_BINARY_CASE("eq", x == y, 0),
+    LOIPE_BINARY_CASE("ne", x != y, 1),      LOIPE_BINARY_CASE("lt", x < y, 0),
+    LOIPE_BINARY_CASE("le", x <= y, 0),      LOIPE_BINARY_CASE("gt", x > y, 1),
+    LOIPE_BINARY_CASE("ge", x >= y, 1),
 };
 
-#undef LOIPE_BINARY
+#undef LOIPE_BINARY_CASE
 
 TEST(TracedFunctions, BinaryWithNumbersOnEitherSide) {
   const Tensor seven = Tensor::scalar(7.0), two = Tensor::scalar(2.0);
