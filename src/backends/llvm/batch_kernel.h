@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/llvm/jit_session.h"
+#include "ir/program.h"
+
+namespace loipe::jit {
+
+struct BatchOptions {
+  Level level = Level::full;
+  int threads = 0;  ///< 0: all cores; results do not depend on it
+  int lanes = 0;    ///< examples per vector; 0: what the running CPU adds in one instruction
+};
+
+/// A program of one example compiled to straight-line code that runs on one vector
+/// of examples at a time. Immutable; any number of threads may run it.
+class BatchKernel {
+ public:
+  /// Unsupported, with the reasons, for a program without scalar form.
+  BatchKernel(const Program& program, const BatchOptions& options);
+  ~BatchKernel();
+
+  /// Runs `batch` examples. Arguments and outputs are row-major [batch, shape of one
+  /// example]; an argument that `is_shared` has no batch axis and is read by all.
+  void run(std::int64_t batch, std::span<const std::span<const std::byte>> arguments,
+           const std::vector<bool>& is_shared, std::span<const std::span<std::byte>> outputs) const;
+
+  int lanes() const;
+  std::size_t node_count() const;
+  /// Scalar operations of one example.
+  std::int64_t operations() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace loipe::jit

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+namespace llvm {
+class LLVMContext;
+class Module;
+class TargetMachine;
+}  // namespace llvm
+
+namespace loipe::jit {
+
+/// How much the code generator should think. `quick` translates instruction by
+/// instruction; `full` schedules and allocates registers globally.
+enum class Level { quick, full };
+
+/// Width of the vectors that the running CPU adds and multiplies in one instruction,
+/// in bytes: 64, 32 or 16. LOIPE_SIMD=avx2 or baseline forces a narrower one.
+int vector_bytes();
+
+/// Machine code in memory. Code stays as long as the session lives.
+class Session {
+ public:
+  explicit Session(Level level);
+  ~Session();
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  /// A context and an empty module for the running CPU.
+  llvm::LLVMContext& context();
+  std::unique_ptr<llvm::Module> new_module(const std::string& name);
+  /// Compiles the module; InternalError when it is malformed.
+  void add(std::unique_ptr<llvm::Module> module);
+  /// The address of a function that was added.
+  void* address(const std::string& function);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace loipe::jit

@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/llvm/scalar_emitter.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+
+#include "backends/llvm/jit_session.h"
+#include "base/check.h"
+
+namespace loipe::jit {
+
+namespace {
+
+using scalar::Id;
+using scalar::Node;
+using scalar::Op;
+
+/// Nodes per function. LLVM's register allocation is not linear in the size of a
+/// function; below this it does not show.
+constexpr std::size_t kNodesPerFunction = 2000;
+
+/// Chooses the cuts and the scratch slot of each value that crosses one.
+class Cuts {
+ public:
+  explicit Cuts(const scalar::Program& program) : slot_(program.nodes.size(), kNone) {
+    const std::size_t count = program.nodes.size();
+    std::vector<std::size_t> last_chunk(count);
+    for (std::size_t i = 0; i < count; ++i) {
+      last_chunk[i] = chunk_of(i);
+      for (int k = 0; k < scalar::arity(program.nodes[i].op); ++k) last_chunk[program.nodes[i].operands[k]] = chunk_of(i);
+    }
+    chunks_ = count == 0 ? 1 : chunk_of(count - 1) + 1;
+    // Slots are reused once the last function that reads them has run.
+    std::vector<std::vector<std::uint32_t>> expiring(chunks_ + 1);
+    std::vector<std::uint32_t> free;
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::size_t chunk = chunk_of(i);
+      if (i % kNodesPerFunction == 0 && chunk > 0)
+        free.insert(free.end(), expiring[chunk - 1].begin(), expiring[chunk - 1].end());
+      const bool is_leaf = program.nodes[i].op == Op::argument || program.nodes[i].op == Op::constant;
+      if (is_leaf || last_chunk[i] == chunk) continue;
+      if (free.empty()) {
+        slot_[i] = slots_++;
+      } else {
+        slot_[i] = free.back();
+        free.pop_back();
+      }
+      expiring[last_chunk[i]].push_back(slot_[i]);
+    }
+  }
+
+  static constexpr std::uint32_t kNone = ~std::uint32_t{0};
+  std::size_t chunks() const { return chunks_; }
+  std::size_t slots() const { return slots_; }
+  std::uint32_t slot(Id id) const { return slot_[id]; }
+  static std::size_t chunk_of(std::size_t node) { return node / kNodesPerFunction; }
+
+ private:
+  std::vector<std::uint32_t> slot_;
+  std::uint32_t slots_ = 0;
+  std::size_t chunks_ = 1;
+};
+
+class Emitter {
+ public:
+  Emitter(llvm::Module& module, const scalar::Program& program, int lanes, std::string name)
+      : module_(module), program_(program), lanes_(lanes), name_(std::move(name)), builder_(module.getContext()),
+        cuts_(program), stores_(program.nodes.size()) {
+    llvm::LLVMContext& context = module.getContext();
+    scalar_ = program.dtype == DType::f64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
+    number_ = lanes == 1 ? scalar_ : llvm::FixedVectorType::get(scalar_, static_cast<unsigned>(lanes));
+    pointer_ = llvm::PointerType::getUnqual(context);
+    signature_ = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer_, pointer_, pointer_}, false);
+    for (std::size_t s = 0; s < program.stores.size(); ++s) stores_[program.stores[s].value].push_back(s);
+  }
+
+  KernelShape run() {
+    std::vector<llvm::Function*> chunks;
+    for (std::size_t chunk = 0; chunk < cuts_.chunks(); ++chunk) chunks.push_back(emit_chunk(chunk));
+    llvm::Function* kernel =
+        llvm::Function::Create(signature_, llvm::Function::ExternalLinkage, name_, module_);
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", kernel));
+    for (llvm::Function* chunk : chunks)
+      builder_.CreateCall(chunk, {kernel->getArg(0), kernel->getArg(1), kernel->getArg(2)});
+    builder_.CreateRetVoid();
+    return {lanes_, cuts_.slots()};
+  }
+
+ private:
+  llvm::Function* emit_chunk(std::size_t chunk) {
+    function_ = llvm::Function::Create(signature_, llvm::Function::InternalLinkage,
+                                       name_ + "_" + std::to_string(chunk), module_);
+    function_->addParamAttr(0, llvm::Attribute::NoAlias);
+    function_->addParamAttr(1, llvm::Attribute::NoAlias);
+    function_->addParamAttr(2, llvm::Attribute::NoAlias);
+    builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
+    values_.assign(0, nullptr);
+    bases_in_.assign(program_.arguments.size(), nullptr);
+    bases_out_.assign(program_.outputs.size(), nullptr);
+    first_ = chunk * kNodesPerFunction;
+    const std::size_t last = std::min(first_ + kNodesPerFunction, program_.nodes.size());
+    values_.assign(last - first_, nullptr);
+    imported_.clear();
+    for (std::size_t i = first_; i < last; ++i) {
+      const Id id = static_cast<Id>(i);
+      if (program_.nodes[i].op != Op::constant) values_[i - first_] = compute(program_.nodes[i]);
+      if (cuts_.slot(id) != Cuts::kNone) store(number(id), scratch(cuts_.slot(id)));
+      for (std::size_t s : stores_[id]) store(number(id), output_address(program_.stores[s]));
+    }
+    builder_.CreateRetVoid();
+    return function_;
+  }
+
+  llvm::Value* element_address(llvm::Value* base, std::uint64_t element) {
+    return builder_.CreateConstInBoundsGEP1_64(scalar_, base, element * static_cast<std::uint64_t>(lanes_));
+  }
+  llvm::Value* base(std::vector<llvm::Value*>& bases, unsigned parameter, std::uint32_t k) {
+    if (!bases[k]) {
+      // In the entry's order, so before its first use.
+      bases[k] = builder_.CreateLoad(pointer_, builder_.CreateConstInBoundsGEP1_64(pointer_, function_->getArg(parameter), k));
+    }
+    return bases[k];
+  }
+  llvm::Value* output_address(const scalar::Program::Output& store) {
+    return element_address(base(bases_out_, 1, store.output), store.element);
+  }
+  llvm::Value* scratch(std::uint32_t slot) { return element_address(function_->getArg(2), slot); }
+  llvm::Value* load(llvm::Value* address) { return builder_.CreateAlignedLoad(number_, address, element_alignment()); }
+  void store(llvm::Value* value, llvm::Value* address) { builder_.CreateAlignedStore(value, address, element_alignment()); }
+  llvm::Align element_alignment() const { return llvm::Align(size_of(program_.dtype)); }
+
+  llvm::Constant* constant(double value) { return llvm::ConstantFP::get(number_, value); }
+
+  llvm::Value* raw(Id id) {
+    const Node& node = program_.nodes[id];
+    if (node.op == Op::constant) return constant(program_.constants[node.operands[0]]);
+    if (id >= first_) return values_[id - first_];
+    auto [place, is_new] = imported_.try_emplace(id, nullptr);
+    if (is_new) place->second = node.op == Op::argument ? compute(node) : load(scratch(cuts_.slot(id)));
+    return place->second;
+  }
+  /// As a number: truth values are 0 and 1.
+  llvm::Value* number(Id id) {
+    llvm::Value* value = raw(id);
+    return value->getType()->isIntOrIntVectorTy() ? builder_.CreateUIToFP(value, number_) : value;
+  }
+  llvm::Value* truth(Id id) {
+    llvm::Value* value = raw(id);
+    return value->getType()->isIntOrIntVectorTy() ? value : builder_.CreateFCmpUNE(value, constant(0));
+  }
+
+  llvm::Value* compute(const Node& node) {
+    if (node.op == Op::argument)
+      return load(element_address(base(bases_in_, 0, node.operands[0]), node.operands[1]));
+    const Id a = node.operands[0], b = node.operands[1], c = node.operands[2];
+    switch (node.op) {
+      case Op::add: return builder_.CreateFAdd(number(a), number(b));
+      case Op::sub: return builder_.CreateFSub(number(a), number(b));
+      case Op::mul: return builder_.CreateFMul(number(a), number(b));
+      case Op::div: return builder_.CreateFDiv(number(a), number(b));
+      case Op::neg: return builder_.CreateFNeg(number(a));
+      case Op::abs: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, number(a));
+      case Op::sqrt: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, number(a));
+      case Op::floor: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, number(a));
+      case Op::ceil: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, number(a));
+      case Op::round: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, number(a));
+      case Op::max: return extreme(number(a), number(b), llvm::CmpInst::FCMP_OGT);
+      case Op::min: return extreme(number(a), number(b), llvm::CmpInst::FCMP_OLT);
+      case Op::eq: return builder_.CreateFCmpOEQ(number(a), number(b));
+      case Op::ne: return builder_.CreateFCmpUNE(number(a), number(b));
+      case Op::lt: return builder_.CreateFCmpOLT(number(a), number(b));
+      case Op::le: return builder_.CreateFCmpOLE(number(a), number(b));
+      case Op::gt: return builder_.CreateFCmpOGT(number(a), number(b));
+      case Op::ge: return builder_.CreateFCmpOGE(number(a), number(b));
+      case Op::logical_and: return builder_.CreateAnd(truth(a), truth(b));
+      case Op::logical_or: return builder_.CreateOr(truth(a), truth(b));
+      case Op::logical_xor: return builder_.CreateXor(truth(a), truth(b));
+      case Op::logical_not: return builder_.CreateNot(truth(a));
+      case Op::select: return select(a, b, c);
+      default: return call(node);
+    }
+  }
+
+  llvm::Value* select(Id condition, Id on_true, Id on_false) {
+    llvm::Value *x = raw(on_true), *y = raw(on_false);
+    if (x->getType() != y->getType()) x = number(on_true), y = number(on_false);
+    return builder_.CreateSelect(truth(condition), x, y);
+  }
+
+  /// NaN in the first operand stays; one in the second is never smaller or larger.
+  llvm::Value* extreme(llvm::Value* x, llvm::Value* y, llvm::CmpInst::Predicate order) {
+    llvm::Value* first = builder_.CreateOr(builder_.CreateFCmpUNO(x, x), builder_.CreateFCmp(order, x, y));
+    return builder_.CreateSelect(first, x, y);
+  }
+
+  /// libm for one lane, the C library's vector functions (at most 4 ulp) for more.
+  std::string function_name(Op op) const {
+    const std::string plain = std::string(scalar::name(op)) + (program_.dtype == DType::f32 ? "f" : "");
+    if (lanes_ == 1) return plain_libm_name(op) + (program_.dtype == DType::f32 ? "f" : "");
+    const char* isa = vector_bytes() == 64 ? "e" : vector_bytes() == 32 ? "d" : "b";
+    return std::string("_ZGV") + isa + "N" + std::to_string(lanes_) + (scalar::arity(op) == 2 ? "vv_" : "v_") +
+           plain_libm_name(op) + (program_.dtype == DType::f32 ? "f" : "");
+  }
+  static std::string plain_libm_name(Op op) { return std::string(scalar::name(op)); }
+
+  llvm::Value* call(const Node& node) {
+    require(scalar::is_function(node.op), "a scalar op has no code");
+    std::vector<llvm::Value*> operands;
+    for (int k = 0; k < scalar::arity(node.op); ++k) operands.push_back(number(node.operands[k]));
+    llvm::FunctionType* type =
+        llvm::FunctionType::get(number_, std::vector<llvm::Type*>(operands.size(), number_), false);
+    llvm::FunctionCallee callee = module_.getOrInsertFunction(function_name(node.op), type);
+    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotAccessMemory();
+    return builder_.CreateCall(callee, operands);
+  }
+
+  llvm::Module& module_;
+  const scalar::Program& program_;
+  int lanes_;
+  std::string name_;
+  llvm::IRBuilder<> builder_;
+  Cuts cuts_;
+  std::vector<std::vector<std::size_t>> stores_;  ///< per node: the stores of its value
+  llvm::Type *scalar_ = nullptr, *number_ = nullptr;
+  llvm::PointerType* pointer_ = nullptr;
+  llvm::FunctionType* signature_ = nullptr;
+
+  // Of the function being emitted.
+  llvm::Function* function_ = nullptr;
+  std::size_t first_ = 0;
+  std::vector<llvm::Value*> values_, bases_in_, bases_out_;
+  std::unordered_map<Id, llvm::Value*> imported_;
+};
+
+}  // namespace
+
+KernelShape emit_scalar_kernel(Session&, llvm::Module& module, const scalar::Program& program, int lanes,
+                               const std::string& name) {
+  return Emitter(module, program, lanes, name).run();
+}
+
+}  // namespace loipe::jit
