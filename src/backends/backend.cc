@@ -54,9 +54,18 @@ void check_count(const std::string& program, const char* what, std::size_t given
                     std::to_string(given) + " spans");
 }
 
-[[noreturn]] void fail_size(const std::string& what, const TensorType& type, std::size_t bytes) {
-  throw UserError(what + " is " + to_string(type) + " of " + std::to_string(type.byte_size()) +
-                  " bytes, got a span of " + std::to_string(bytes) + " bytes");
+void check_size(const std::string& what, const TensorType& type, std::int64_t examples, std::size_t bytes) {
+  const std::size_t expected = type.byte_size() * static_cast<std::size_t>(examples);
+  if (bytes == expected) return;
+  throw UserError(what + " is " + (examples == 1 ? "" : std::to_string(examples) + " times ") + to_string(type) +
+                  " of " + std::to_string(expected) + " bytes, got a span of " + std::to_string(bytes) + " bytes");
+}
+
+/// The bytes of one example in a span of several.
+template <class Span>
+Span example_of(Span all, std::int64_t example, std::int64_t examples) {
+  const std::size_t size = all.size() / static_cast<std::size_t>(examples);
+  return all.subspan(static_cast<std::size_t>(example) * size, size);
 }
 
 }  // namespace
@@ -65,12 +74,36 @@ void Executable::run(std::span<const ConstBytes> arguments, std::span<const Byte
   check_count(program_name_, "arguments", arguments.size(), argument_types_.size());
   check_count(program_name_, "outputs", outputs.size(), output_types_.size());
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    if (arguments[i].size() != argument_types_[i].byte_size())
-      fail_size("argument '" + argument_names_[i] + "'", argument_types_[i], arguments[i].size());
+    check_size("argument '" + argument_names_[i] + "'", argument_types_[i], 1, arguments[i].size());
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].size() != output_types_[i].byte_size())
-      fail_size("output " + std::to_string(i), output_types_[i], outputs[i].size());
+    check_size("output " + std::to_string(i), output_types_[i], 1, outputs[i].size());
   run_checked(arguments, outputs);
+}
+
+void Executable::run_batch(std::int64_t batch, std::span<const ConstBytes> arguments,
+                           const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const {
+  if (batch < 0) throw UserError("a batch of " + std::to_string(batch) + " examples");
+  check_count(program_name_, "arguments", arguments.size(), argument_types_.size());
+  check_count(program_name_, "arguments", is_shared.size(), argument_types_.size());
+  check_count(program_name_, "outputs", outputs.size(), output_types_.size());
+  for (std::size_t i = 0; i < arguments.size(); ++i)
+    check_size("argument '" + argument_names_[i] + "'", argument_types_[i], is_shared[i] ? 1 : batch,
+               arguments[i].size());
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    check_size("output " + std::to_string(i), output_types_[i], batch, outputs[i].size());
+  if (batch > 0) run_batch_checked(batch, arguments, is_shared, outputs);
+}
+
+void Executable::run_batch_checked(std::int64_t batch, std::span<const ConstBytes> arguments,
+                                   const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const {
+  std::vector<ConstBytes> in(arguments.begin(), arguments.end());
+  std::vector<Bytes> out(outputs.size());
+  for (std::int64_t example = 0; example < batch; ++example) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (!is_shared[i]) in[i] = example_of(arguments[i], example, batch);
+    for (std::size_t i = 0; i < outputs.size(); ++i) out[i] = example_of(outputs[i], example, batch);
+    run_checked(in, out);
+  }
 }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> arguments) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -17,6 +18,9 @@ struct BackendOptions {
   int threads = 0;
   /// Bytes that a run may need (see Executable::peak_bytes); 0 means no limit.
   std::size_t memory_limit = 0;
+  /// Examples of one run_batch. More than 1 lets a back end compile for running over
+  /// examples; any number of them may be run all the same.
+  std::int64_t batch = 1;
 };
 
 using ConstBytes = std::span<const std::byte>;
@@ -39,6 +43,15 @@ class Executable {
   /// The same on tensors.
   std::vector<Tensor> run(std::span<const Tensor> arguments) const;
 
+  /// Runs `batch` examples. Every argument has a leading axis of examples, but for those
+  /// that all examples share; every output has one. The bits of an example do not depend
+  /// on the others, nor on how many there are.
+  void run_batch(std::int64_t batch, std::span<const ConstBytes> arguments, const std::vector<bool>& is_shared,
+                 std::span<const Bytes> outputs) const;
+
+  /// Whether run_batch computes several examples at once.
+  virtual bool vectorises_examples() const { return false; }
+
   std::span<const TensorType> argument_types() const { return argument_types_; }
   std::span<const TensorType> output_types() const { return output_types_; }
 
@@ -49,6 +62,9 @@ class Executable {
  private:
   /// Sizes are checked.
   virtual void run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const = 0;
+  /// Unless a back end does better: one example after the other.
+  virtual void run_batch_checked(std::int64_t batch, std::span<const ConstBytes> arguments,
+                                 const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const;
 
   std::string program_name_;
   std::vector<std::string> argument_names_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/cpu_backend.h"
 
+#include <algorithm>
+
 #include "backends/cpu/executable.h"
 #include "backends/cpu/lowering/lowering.h"
 #include "backends/cpu/simd_level.h"
@@ -22,7 +24,9 @@ class CpuBackend final : public Backend {
  private:
   std::unique_ptr<Executable> compile_supported(const Program& program,
                                                 const BackendOptions& options) const override {
-    const int threads = options.threads > 0 ? options.threads : cpu::available_threads();
+    constexpr int kMostThreads = 256;
+    const int threads =
+        std::min(options.threads > 0 ? options.threads : cpu::available_threads(), kMostThreads);
     return std::make_unique<cpu::CpuExecutable>(program, cpu::lower(program, cpu::kernels_of_this_cpu()),
                                                 threads);
   }

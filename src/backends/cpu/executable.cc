@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
+std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
 struct AlignedDelete {
   void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kAlignment}); }
 };
@@ -24,9 +26,11 @@ AlignedBytes allocate(std::size_t bytes) {
 /// The memory of one run: arena, scratch, and where every buffer lies.
 class CpuExecutable::Workspace {
  public:
-  Workspace(const Plan& plan, std::size_t scratch_bytes)
-      : memory_(allocate(plan.arena_bytes + scratch_bytes)), bases_(plan.buffers.size(), nullptr) {
-    scratch_ = memory_.get() + plan.arena_bytes;
+  Workspace(const Plan& plan, std::size_t shared_bytes, std::size_t scratch_bytes)
+      : memory_(allocate(plan.arena_bytes + shared_bytes + scratch_bytes)),
+        bases_(plan.buffers.size(), nullptr) {
+    shared_ = memory_.get() + plan.arena_bytes;
+    scratch_ = shared_ + shared_bytes;
     for (std::size_t i = 0; i < plan.buffers.size(); ++i) {
       const Buffer& buffer = plan.buffers[i];
       if (buffer.kind == BufferKind::arena) bases_[i] = memory_.get() + buffer.position;
@@ -47,11 +51,12 @@ class CpuExecutable::Workspace {
   }
 
   RunContext context(std::size_t scratch_stride, int threads) const {
-    return {bases_.data(), scratch_, scratch_stride, threads};
+    return {bases_.data(), scratch_, scratch_stride, shared_, threads};
   }
 
  private:
   AlignedBytes memory_;
+  std::byte* shared_;
   std::byte* scratch_;
   std::vector<std::byte*> bases_;
   std::vector<std::size_t> bound_;
@@ -59,9 +64,11 @@ class CpuExecutable::Workspace {
 
 CpuExecutable::CpuExecutable(const Program& program, Plan plan, int threads)
     : Executable(program), plan_(std::move(plan)), threads_(threads) {
-  for (const auto& step : plan_.steps) scratch_stride_ = std::max(scratch_stride_, step->scratch_bytes());
-  scratch_stride_ = (scratch_stride_ + kAlignment - 1) / kAlignment * kAlignment;
-  peak_bytes_ = plan_.arena_bytes + scratch_stride_ * static_cast<std::size_t>(threads_);
+  for (const auto& step : plan_.steps) {
+    scratch_stride_ = std::max(scratch_stride_, rounded(step->scratch_bytes()));
+    shared_bytes_ = std::max(shared_bytes_, rounded(step->shared_bytes()));
+  }
+  peak_bytes_ = plan_.arena_bytes + shared_bytes_ + scratch_stride_ * static_cast<std::size_t>(threads_);
   for (const auto& constant : plan_.constants) peak_bytes_ += constant->type().byte_size();
   for (const TensorType& type : argument_types()) peak_bytes_ += type.byte_size();
   for (const TensorType& type : output_types()) peak_bytes_ += type.byte_size();
@@ -86,7 +93,8 @@ std::unique_ptr<CpuExecutable::Workspace> CpuExecutable::take_workspace() const 
       return workspace;
     }
   }
-  return std::make_unique<Workspace>(plan_, scratch_stride_ * static_cast<std::size_t>(threads_));
+  return std::make_unique<Workspace>(plan_, shared_bytes_,
+                                     scratch_stride_ * static_cast<std::size_t>(threads_));
 }
 
 void CpuExecutable::give_back(std::unique_ptr<Workspace> workspace) const {

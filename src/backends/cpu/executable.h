@@ -35,7 +35,7 @@ class CpuExecutable final : public Executable {
 
   Plan plan_;
   int threads_;
-  std::size_t scratch_stride_ = 0;
+  std::size_t scratch_stride_ = 0, shared_bytes_ = 0;
   std::size_t peak_bytes_ = 0;
   /// Workspaces of finished runs: as many as ever ran at the same time.
   mutable std::mutex mutex_;

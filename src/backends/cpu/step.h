@@ -13,6 +13,7 @@ struct RunContext {
   std::byte* const* bases;  ///< where each buffer starts
   std::byte* scratch;       ///< one area of scratch_stride bytes per thread
   std::size_t scratch_stride;
+  std::byte* shared;  ///< an area that all threads use
   int threads;
 
   template <class T>
@@ -36,6 +37,8 @@ class Step {
   virtual void run(const RunContext& context) const = 0;
   /// Scratch bytes that each thread needs during the step.
   virtual std::size_t scratch_bytes() const { return 0; }
+  /// Bytes that all threads share during the step.
+  virtual std::size_t shared_bytes() const { return 0; }
 };
 
 }  // namespace loipe::cpu

@@ -16,6 +16,10 @@ void parallel_for(int threads, std::int64_t tasks, void (*body)(void*, std::int6
 /// Calls body(task, thread) once for every task in 0..tasks-1, on up to `threads`
 /// threads; thread is in 0..threads-1. Which thread does which task is open, so a
 /// task's result must not depend on it. body must not throw.
+///
+/// The calling thread takes tasks like all others and waits only for tasks that
+/// another thread has begun. So nothing stalls when the helpers do not get a core,
+/// or serve another caller: then the caller does everything itself.
 template <class Body>
 void parallel_for(int threads, std::int64_t tasks, Body&& body) {
   using Closure = std::remove_reference_t<Body>;
@@ -23,10 +27,10 @@ void parallel_for(int threads, std::int64_t tasks, Body&& body) {
     for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
     return;
   }
-  detail::parallel_for(
-      threads, tasks,
-      [](void* closure, std::int64_t task, int thread) { (*static_cast<Closure*>(closure))(task, thread); },
-      const_cast<void*>(static_cast<const void*>(&body)));
+  const auto call = [](void* closure, std::int64_t task, int thread) {
+    (*static_cast<Closure*>(closure))(task, thread);
+  };
+  detail::parallel_for(threads, tasks, call, const_cast<void*>(static_cast<const void*>(&body)));
 }
 
 }  // namespace loipe::cpu

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two factors: which loops the labels become, and which kernel runs them.
 #include <algorithm>
-#include <optional>
+#include <cstdlib>
+#include <limits>
 
 #include "backends/cpu/lowering/contraction.h"
 #include "backends/cpu/steps/copy_step.h"
@@ -168,6 +169,55 @@ bool has_lanes(const Axes& axes) {
   return last.a >= 0 && last.a <= 1 && last.b >= 0 && last.b <= 1;
 }
 
+/// The extent of the terms that are neighbours in both operands.
+std::int64_t common_run(const Axes& axes) {
+  for (const Axis& axis : axes.terms)
+    if (axis.a == 1 && axis.b == 1) return axis.extent;
+  return 1;
+}
+
+/// A copy whose axes stand in the order of their strides in `other`, those that `other`
+/// lacks first: its neighbours are then neighbours here.
+Factor rearranged(Lowering& lowering, const Factor& factor, const Factor& other, Extents extents) {
+  std::vector<Label> order = factor.labels;
+  const auto distance = [&](Label label) {
+    const std::int64_t stride = std::abs(stride_of(other, label));
+    return stride == 0 ? std::numeric_limits<std::int64_t>::max() : stride;
+  };
+  std::ranges::stable_sort(order, std::ranges::greater(), distance);
+  Shape shape;
+  Integers axis_of(factor.labels.size());
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    shape.push_back(extents[order[i]]);
+    axis_of[static_cast<std::size_t>(std::ranges::find(factor.labels, order[i]) - factor.labels.begin())] =
+        static_cast<std::int64_t>(i);
+  }
+  const StridedView copy = lowering.temporary(factor.view.dtype, shape);
+  lowering.emit_copy(along(factor.view, shape, axis_of), copy);
+  return {copy, order};
+}
+
+/// Dot products want neighbours in both operands; the smaller one is rearranged if that gives them.
+void emit_dot_products(Lowering& lowering, Factor a, Factor b, const std::vector<Label>& result,
+                       Extents extents, const StridedView& out) {
+  constexpr std::int64_t kLongRun = 8;
+  Axes axes = axes_of(a, b, result, extents, out);
+  if (common_run(axes) < kLongRun) {
+    const bool a_is_smaller = a.view.count() <= b.view.count();
+    Factor& smaller = a_is_smaller ? a : b;
+    const Factor& larger = a_is_smaller ? b : a;
+    const bool is_used_often = out.count() * extent_of(axes.terms) >= 4 * smaller.view.count();
+    const bool gains = std::ranges::any_of(axes.terms, [=](const Axis& axis) {
+      return (a_is_smaller ? axis.b : axis.a) == 1 && axis.extent >= kLongRun;
+    });
+    if (is_used_often && gains) {
+      smaller = rearranged(lowering, smaller, larger, extents);
+      axes = axes_of(a, b, result, extents, out);
+    }
+  }
+  lowering.emit(make_dot_step(sum_plan(a, b, axes, out), lowering.kernels()), {a.view, b.view}, out);
+}
+
 }  // namespace
 
 void emit_pair_product(Lowering& lowering, const Factor& a, const Factor& b, const std::vector<Label>& result,
@@ -179,10 +229,8 @@ void emit_pair_product(Lowering& lowering, const Factor& a, const Factor& b, con
   const bool is_matrix_product = !product.rows.empty() && !product.columns.empty();
   const bool has_batch_lanes = has_lanes(axes) && role_of(axes.results.back()) == Role::batch;
   if (is_matrix_product && !has_batch_lanes) return emit_matrix_product(lowering, a, b, product, out);
-  SumPlan plan = sum_plan(a, b, axes, out);
-  lowering.emit(has_lanes(axes) ? make_lane_sum_step(std::move(plan), lowering.kernels())
-                                : make_dot_step(std::move(plan), lowering.kernels()),
-                {a.view, b.view}, out);
+  if (!has_lanes(axes)) return emit_dot_products(lowering, a, b, result, extents, out);
+  lowering.emit(make_lane_sum_step(sum_plan(a, b, axes, out), lowering.kernels()), {a.view, b.view}, out);
 }
 
 }  // namespace loipe::cpu

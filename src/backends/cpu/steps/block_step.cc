@@ -33,6 +33,12 @@ struct ReadOperand {
   StridedRead read;
 };
 
+struct BlockRegister {
+  std::uint32_t pointer;
+  std::size_t element_size;
+  std::size_t place = 0;  ///< in bytes, from the first register
+};
+
 struct BlockInstruction {
   MapKernel kernel;  ///< null: read operand number `result`
   std::uint32_t result;
@@ -53,9 +59,7 @@ class BlockStep final : public Step {
     });
   }
 
-  std::size_t scratch_bytes() const override {
-    return pointer_bytes() + static_cast<std::size_t>(block_) * register_bytes_;
-  }
+  std::size_t scratch_bytes() const override { return pointer_bytes() + register_bytes_; }
 
  private:
   friend class BlockStepBuilder;
@@ -64,8 +68,7 @@ class BlockStep final : public Step {
 
   void prepare(const RunContext& context, std::byte** pointers) const {
     std::byte* registers = reinterpret_cast<std::byte*>(pointers) + pointer_bytes();
-    for (auto [pointer, place] : registers_)
-      pointers[pointer] = registers + place * static_cast<std::size_t>(block_);
+    for (const BlockRegister& r : registers_) pointers[r.pointer] = registers + r.place;
     for (const ReadOperand& operand : uniform_)
       operand.read.read(context.bases[operand.buffer], 0, std::min(block_, count_),
                         pointers[operand.pointer]);
@@ -89,8 +92,8 @@ class BlockStep final : public Step {
 
   std::int64_t count_ = 0, block_ = 0, weight_ = 0;
   std::size_t pointer_count_ = 0;
-  std::size_t register_bytes_ = 0;                                ///< of all registers, per element
-  std::vector<std::pair<std::uint32_t, std::size_t>> registers_;  ///< pointer, bytes per element before it
+  std::size_t register_bytes_ = 0;  ///< of all registers, per element
+  std::vector<BlockRegister> registers_;
   std::vector<DirectOperand> direct_;
   std::vector<ReadOperand> uniform_, reads_;
   std::vector<BlockInstruction> code_;
@@ -122,15 +125,33 @@ class BlockStepBuilder {
       if (group_.slots[slot].view != MapGroup::kNoView) place_memory_operand(slot);
     for (std::size_t i = 0; i < group_.code.size(); ++i) append(group_.code[i], static_cast<std::int64_t>(i));
     step_->pointer_count_ = pointers_;
-    step_->block_ =
-        std::clamp(kRegisterBytes /
-                       static_cast<std::int64_t>(std::max<std::size_t>(step_->register_bytes_, 1)) / 64 * 64,
-                   kShortestBlock, kLongestBlock);
+    step_->block_ = block_length();
+    place_registers();
     return std::move(step_);
   }
 
  private:
   static constexpr std::uint32_t kNoPointer = ~0u;
+
+  /// As many elements as the registers may hold; rows that are read by transposing
+  /// come whole, and several at a time.
+  std::int64_t block_length() const {
+    constexpr std::int64_t kRows = 16, kLongestRow = 1024;
+    std::int64_t bytes = 1;
+    for (const BlockRegister& r : step_->registers_) bytes += static_cast<std::int64_t>(r.element_size);
+    const std::int64_t block = std::clamp(kRegisterBytes / bytes / 64 * 64, kShortestBlock, kLongestBlock);
+    const bool transposes =
+        std::ranges::any_of(step_->reads_, [](const ReadOperand& r) { return r.read.is_transposed(); });
+    if (!transposes || step_->count_ == 0 || space_.back() > kLongestRow) return block;
+    return space_.back() * std::max(kRows, block / space_.back());
+  }
+
+  void place_registers() {
+    for (BlockRegister& r : step_->registers_) {
+      r.place = step_->register_bytes_;
+      step_->register_bytes_ += (r.element_size * static_cast<std::size_t>(step_->block_) + 63) / 64 * 64;
+    }
+  }
 
   void collapse_space() {
     std::vector<Integers*> strides;
@@ -153,7 +174,7 @@ class BlockStepBuilder {
   }
 
   StridedRead read_of(const StridedView& view, std::size_t size) const {
-    return {size, view.offset, space_, view.strides};
+    return {size, view.offset, space_, view.strides, kernels_};
   }
 
   std::uint32_t new_register(std::size_t size) {
@@ -163,8 +184,7 @@ class BlockStepBuilder {
       free.pop_back();
       return pointer;
     }
-    step_->registers_.emplace_back(pointers_, step_->register_bytes_);
-    step_->register_bytes_ += size;
+    step_->registers_.push_back({pointers_, size});
     return pointers_++;
   }
 
