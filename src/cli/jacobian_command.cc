@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
+#include "driver/emit_source.h"
 #include "driver/input_tensors.h"
 #include "driver/jacobian_file.h"
 #include "driver/output_file.h"
@@ -16,12 +17,16 @@ namespace {
 
 struct Options {
   SubjectOptions subject;
-  std::optional<std::string> inputs, out, wrt, batched, dtype, threads, memory_limit, emit;
+  std::optional<std::string> inputs, out, wrt, batched, dtype, threads, memory_limit;
+  std::vector<std::string> emit;  ///< language and folder
   std::string order = "reverse";
   std::string format = "dense";
   std::string backend = "jit";
   bool dry_run = false;
   bool json = false;
+
+  /// Source code alone needs no inputs.
+  bool runs() const { return !dry_run && (emit.empty() || inputs || out); }
 };
 
 /// The command line as values: what can be wrong with it is found here, before any file
@@ -34,8 +39,8 @@ struct Request {
 };
 
 Request parse(const Options& options) {
-  if (options.emit)
-    throw Unsupported("--emit " + shortened(*options.emit) + " is not available in this version");
+  if (!options.emit.empty() && options.emit[0] != "c")
+    throw UserError("--emit " + shortened(options.emit[0]) + ": the one language is c, as in --emit c FOLDER");
   Request request{options.subject.subject(), {}, parse_jacobian_format(options.format), {}};
   request.options.order = options.order;
   request.options.backend = options.backend;
@@ -46,7 +51,7 @@ Request parse(const Options& options) {
   if (options.threads) request.options.threads = parse_threads(*options.threads);
   if (options.memory_limit)
     request.options.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
-  if (!options.dry_run) {
+  if (options.runs()) {
     required("--inputs", options.inputs);
     check_writable(required("--out", options.out));
   }
@@ -105,13 +110,18 @@ int run(const Options& options, const Terminal& terminal) {
   request.options.batch =
       plan_batch(request.subject, request.batched, file ? stored_batched(*file) : std::vector<std::string>{});
   std::vector<Tensor> inputs;
-  if (!options.dry_run) {
+  if (options.runs()) {
     const Program program = request.subject.program(request.options.dtype);
     inputs = load_inputs(*file, *options.inputs, request.subject.argument_names(),
                          request.options.batch.argument_types(program));
   }
   const TaskJacobian jacobian(request.subject, request.options);
-  if (!options.dry_run) {
+  if (!options.emit.empty()) {
+    const UninterruptedSection section;
+    for (const auto& path : emit_c_source(jacobian, request.subject.name(), options.emit[1]))
+      terminal.note("wrote " + path.string());
+  }
+  if (options.runs()) {
     const std::vector<Tensor> results = jacobian.run(
         inputs, [&](std::int64_t done, std::int64_t all) { terminal.progress("examples", done, all); });
     write(jacobian, results, request, *options.out);
@@ -151,9 +161,9 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--format", options->format, "dense, coo or csr")->option_text("FORMAT");
   app.add_option("--backend", options->backend, "jit or reference")->option_text("NAME");
   app.add_flag("--dry-run", options->dry_run, "print order, counts and peak bytes, and run nothing");
-  app.add_option("--emit", options->emit, "not available in this version")
-      ->option_text("LANGUAGE DIR")
-      ->expected(1, 2);
+  app.add_option("--emit", options->emit, "c FOLDER: write the Jacobian of one example as C11 source")
+      ->option_text("c FOLDER")
+      ->expected(2);
   app.add_flag("--json", options->json, "print a description as JSON");
   return [options, &terminal] { return run(*options, terminal); };
 }

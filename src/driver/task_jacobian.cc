@@ -21,11 +21,11 @@ std::vector<std::size_t> resolve_wrt(const Program& program, const std::vector<s
   return positions;
 }
 
-/// The part of one example in a tensor of `parts` equal parts.
+/// Examples first..first+count-1 in a tensor of `examples` equal parts.
 template <class Byte>
-std::span<Byte> part_of(std::span<Byte> bytes, std::int64_t part, std::int64_t parts) {
-  const std::size_t size = bytes.size() / static_cast<std::size_t>(parts);
-  return bytes.subspan(static_cast<std::size_t>(part) * size, size);
+std::span<Byte> examples_of(std::span<Byte> bytes, std::int64_t first, std::int64_t count, std::int64_t examples) {
+  const std::size_t size = examples == 0 ? 0 : bytes.size() / static_cast<std::size_t>(examples);
+  return bytes.subspan(static_cast<std::size_t>(first) * size, static_cast<std::size_t>(count) * size);
 }
 
 void check_types(std::span<const Tensor> tensors, std::span<const TensorType> types, const char* what) {
@@ -44,6 +44,24 @@ std::size_t total_bytes(std::span<const TensorType> types) {
   return total;
 }
 
+std::int64_t loop_examples(const BatchPlan& batch) {
+  return batch.kind == BatchPlan::Kind::loop ? batch.examples : 1;
+}
+
+/// Examples do not mix, so a program with a batch axis can also be run example by
+/// example at extent 1; that pays where the back end vectorises over examples.
+std::unique_ptr<Executable> compile_per_example(const Subject& subject, const TaskJacobianOptions& options,
+                                                const std::vector<std::size_t>& wrt, const BatchPlan& batch) {
+  if (batch.examples < 2) return nullptr;
+  const Program one = Subject({subject.name(), subject.task()->has_scale ? std::optional(subject.scale()) : std::nullopt, 1})
+                          .program(options.dtype);
+  Compilation compilation = compile(one, {.request = {wrt, subject_order(options.order, subject, one), batch.program_axis()},
+                                          .passes = {},
+                                          .backend = options.backend,
+                                          .backend_options = {options.threads, 0, batch.examples}});
+  return compilation.executable->vectorises_examples() ? std::move(compilation.executable) : nullptr;
+}
+
 }  // namespace
 
 TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& options)
@@ -53,7 +71,8 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
   compilation_ = compile(program_, {.request = {wrt_, order_, batch_.program_axis()},
                                     .passes = {},
                                     .backend = options.backend,
-                                    .backend_options = {options.threads, options.memory_limit}});
+                                    .backend_options = {options.threads, options.memory_limit, loop_examples(batch_)}});
+  if (batch_.kind == BatchPlan::Kind::axis) per_example_ = compile_per_example(subject, options, wrt_, batch_);
   const Executable& executable = *compilation_.executable;
   input_types_ = batch_.argument_types(program_);
   for (const TensorType& type : executable.output_types()) result_types_.push_back(batch_.result_type(type));
@@ -90,17 +109,33 @@ void TaskJacobian::run(std::span<const Tensor> inputs, std::span<Tensor> results
                        const BatchProgress& progress) const {
   check_types(inputs, input_types_, "inputs");
   check_types(results, result_types_, "results");
-  const std::int64_t runs = batch_.kind == BatchPlan::Kind::loop ? batch_.examples : 1;
+  if (per_example_) return run_examples(*per_example_, inputs, results, progress);
+  if (batch_.kind == BatchPlan::Kind::loop) return run_examples(*compilation_.executable, inputs, results, progress);
+  std::vector<ConstBytes> arguments;
+  std::vector<Bytes> outputs;
+  for (const Tensor& input : inputs) arguments.push_back(input.bytes());
+  for (Tensor& result : results) outputs.push_back(result.bytes());
+  compilation_.executable->run(arguments, outputs);
+  if (progress) progress(1, 1);
+}
+
+/// In pieces, so that progress shows and an interrupt is noticed.
+void TaskJacobian::run_examples(const Executable& executable, std::span<const Tensor> inputs,
+                                std::span<Tensor> results, const BatchProgress& progress) const {
+  const std::int64_t examples = batch_.examples;
+  const std::int64_t piece = !progress ? examples : executable.vectorises_examples() ? 16384 : 1;
+  std::vector<bool> is_shared;
+  for (std::size_t i = 0; i < inputs.size(); ++i) is_shared.push_back(!batch_.is_batched(i));
   std::vector<ConstBytes> arguments(inputs.size());
   std::vector<Bytes> outputs(results.size());
-  for (std::int64_t run = 0; run < runs; ++run) {
-    for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const bool is_own = runs > 1 && batch_.is_batched(i);
-      arguments[i] = is_own ? part_of(inputs[i].bytes(), run, runs) : inputs[i].bytes();
-    }
-    for (std::size_t i = 0; i < results.size(); ++i) outputs[i] = part_of(results[i].bytes(), run, runs);
-    compilation_.executable->run(arguments, outputs);
-    if (progress) progress(run + 1, runs);
+  for (std::int64_t first = 0; first < examples; first += piece) {
+    const std::int64_t count = std::min(piece, examples - first);
+    for (std::size_t i = 0; i < inputs.size(); ++i)
+      arguments[i] = is_shared[i] ? inputs[i].bytes() : examples_of(inputs[i].bytes(), first, count, examples);
+    for (std::size_t i = 0; i < results.size(); ++i)
+      outputs[i] = examples_of(results[i].bytes(), first, count, examples);
+    executable.run_batch(count, arguments, is_shared, outputs);
+    if (progress) progress(first + count, examples);
   }
 }
 

@@ -45,6 +45,8 @@ class TaskJacobian {
   std::span<const TensorType> input_types() const { return input_types_; }
   std::span<const TensorType> result_types() const { return result_types_; }
   std::size_t output_count() const { return program_.outputs().size(); }
+  /// Whether examples are computed several at a time.
+  bool vectorises_examples() const { return per_example_ || compilation_.executable->vectorises_examples(); }
   /// "out.1", "jac.1.x": what result_types()[i] is called in files.
   std::string result_name(std::size_t i) const;
 
@@ -58,11 +60,17 @@ class TaskJacobian {
            const BatchProgress& progress = {}) const;
 
  private:
+  void run_examples(const Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> results,
+                    const BatchProgress& progress) const;
+
   Program program_;
   BatchPlan batch_;
   EliminationOrder order_;
   std::vector<std::size_t> wrt_;
   Compilation compilation_;
+  /// One example of a program that has a batch axis, vectorised over examples; null
+  /// where the program itself serves better.
+  std::unique_ptr<Executable> per_example_;
   std::vector<TensorType> input_types_, result_types_;
 };
 

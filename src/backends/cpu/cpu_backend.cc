@@ -7,6 +7,9 @@
 #include "backends/cpu/lowering/lowering.h"
 #include "backends/cpu/simd_level.h"
 #include "backends/cpu/threads.h"
+#ifdef LOIPE_LLVM
+#include "backends/llvm/batch_executable.h"
+#endif
 
 namespace loipe {
 
@@ -24,6 +27,10 @@ class CpuBackend final : public Backend {
  private:
   std::unique_ptr<Executable> compile_supported(const Program& program,
                                                 const BackendOptions& options) const override {
+#ifdef LOIPE_LLVM
+    if (options.batch > 1)
+      if (auto executable = compile_for_batches(program, options)) return executable;
+#endif
     constexpr int kMostThreads = 256;
     const int threads =
         std::min(options.threads > 0 ? options.threads : cpu::available_threads(), kMostThreads);

@@ -322,9 +322,15 @@ std::vector<bool> static_values(const loipe::Program& program) {
   return is_static;
 }
 
+std::int64_t operation_count(const loipe::Program& program, loipe::Value v) {
+  std::vector<const TensorType*> operands;
+  for (loipe::Value operand : program.operands(v)) operands.push_back(&program.type(operand));
+  return program.op(v).cost.value({operands, program.attributes(v), program.type(v)}).total();
+}
+
 }  // namespace
 
-std::vector<std::string> reasons_against(const loipe::Program& program) {
+std::vector<std::string> reasons_against(const loipe::Program& program, std::int64_t largest) {
   std::vector<std::string> reasons;
   const DType dtype = floating_dtype(program);
   const std::vector<bool> is_static = static_values(program);
@@ -333,14 +339,12 @@ std::vector<std::string> reasons_against(const loipe::Program& program) {
     const loipe::Value v{i};
     const TensorType& type = program.type(v);
     const std::string op(program.op(v).name.value);
-    elements += type.element_count();
+    elements += type.element_count() + operation_count(program, v);
     if (!is_supported(op)) reasons.push_back("op '" + op + "' has no scalar form");
     if (is_floating(type.dtype) && type.dtype != dtype) reasons.push_back("it mixes f32 and f64");
     if (is_integer(type.dtype) && !is_static[i]) reasons.push_back("it computes with integers known only at run time");
-    if (op == "einsum" || op == "dot_general")  // all products are unrolled
-      for (loipe::Value operand : program.operands(v)) elements += program.type(operand).element_count();
-    if (elements > kLargestProgram) {
-      reasons.push_back("it has more than " + std::to_string(kLargestProgram) + " elements");
+    if (elements > largest) {
+      reasons.push_back("it has more than " + std::to_string(largest) + " elements and operations");
       break;
     }
     if (reasons.size() > 5) break;

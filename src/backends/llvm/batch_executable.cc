@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/llvm/batch_executable.h"
+
+#include "backends/llvm/batch_kernel.h"
+#include "backends/scalar/scalarize.h"
+
+namespace loipe {
+
+namespace {
+
+/// Above this code no longer fits the caches and compiling takes seconds; programs of
+/// large tensors are better off with loops.
+constexpr std::int64_t kLargestVectorised = 30'000;
+/// Up to this the code generator may think; beyond, its time outgrows what it gains.
+constexpr std::size_t kLargestFull = 6'000;
+
+class BatchExecutable final : public Executable {
+ public:
+  BatchExecutable(const Program& program, const BackendOptions& options)
+      : Executable(program), kernel_(program, {.level = level(program), .threads = options.threads}) {
+    for (const TensorType& type : argument_types()) example_bytes_ += type.byte_size();
+    for (const TensorType& type : output_types()) example_bytes_ += type.byte_size();
+  }
+
+  bool vectorises_examples() const override { return true; }
+  /// Arguments and results of one example; tiles and scratch are a few vectors of that.
+  std::size_t peak_bytes() const override {
+    return example_bytes_ * static_cast<std::size_t>(1 + kernel_.lanes());
+  }
+
+ private:
+  static jit::Level level(const Program& program) {
+    return program.size() < kLargestFull ? jit::Level::full : jit::Level::quick;
+  }
+
+  void run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const override {
+    run_batch_checked(1, arguments, std::vector<bool>(arguments.size(), false), outputs);
+  }
+  void run_batch_checked(std::int64_t batch, std::span<const ConstBytes> arguments,
+                         const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const override {
+    kernel_.run(batch, arguments, is_shared, outputs);
+  }
+
+  jit::BatchKernel kernel_;
+  std::size_t example_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Executable> compile_for_batches(const Program& program, const BackendOptions& options) {
+  if (!scalar::reasons_against(program, kLargestVectorised).empty()) return nullptr;
+  return std::make_unique<BatchExecutable>(program, options);
+}
+
+}  // namespace loipe
