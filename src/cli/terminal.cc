@@ -9,6 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 namespace loipe::cli {
 
@@ -37,6 +38,8 @@ void Terminal::note(std::string_view text) const {
 void Terminal::progress(std::string_view what, std::int64_t done, std::int64_t all) const {
   constexpr std::int64_t kWidth = 40;
   if (quiet_ || !is_terminal_ || all <= 1) return;
+  const std::int64_t percent = 100 * done / all;
+  if (std::exchange(drawn_percent_, percent) == percent) return;
   const auto filled = static_cast<std::size_t>(kWidth * done / all);
   const std::string bar = std::string(filled, '=') + std::string(kWidth - filled, ' ');
   const std::string counts = std::to_string(done) + "/" + std::to_string(all);

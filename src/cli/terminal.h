@@ -16,7 +16,8 @@ class Terminal {
 
   /// One line, unless --quiet.
   void note(std::string_view text) const;
-  /// A bar that overwrites itself; nothing unless standard error is a terminal.
+  /// A bar that overwrites itself, drawn again for each per cent; nothing unless
+  /// standard error is a terminal.
   void progress(std::string_view what, std::int64_t done, std::int64_t all) const;
   /// "loipe: ..." whether quiet or not.
   void error(std::string_view text) const;
@@ -25,6 +26,7 @@ class Terminal {
   bool quiet_ = false;
   bool is_terminal_;
   bool has_color_;
+  mutable std::int64_t drawn_percent_ = -1;
 };
 
 /// Writes data to standard output; FileError if that fails.

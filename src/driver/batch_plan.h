@@ -13,7 +13,7 @@ namespace loipe {
 /// How the examples of a batch become runs of a program, and how the tensors of the
 /// caller relate to those of the program.
 struct BatchPlan {
-  enum class Kind {
+  enum class Kind : std::uint8_t {
     single,   ///< one example, no batch axis anywhere
     squeeze,  ///< one example of a program that has a batch axis: the caller's tensors lack it
     axis,     ///< the program's own batch axis is the caller's

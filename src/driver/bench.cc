@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <memory>
 
 #include "driver/deviation.h"
@@ -156,7 +157,8 @@ class Bench {
     std::vector<double>& seconds = contestant.seconds;
     std::ranges::sort(seconds);
     const auto quantile = [&](double q) {
-      return 1e3 * seconds[static_cast<std::size_t>(q * static_cast<double>(seconds.size() - 1) + .5)];
+      return 1e3 *
+             seconds[static_cast<std::size_t>(std::lround(q * static_cast<double>(seconds.size() - 1)))];
     };
     BenchRow& row = contestant.row;
     row.repetitions = static_cast<std::int64_t>(seconds.size());

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -10,7 +11,7 @@
 namespace loipe {
 
 /// How blocks are stored: whole, or only the positions that can differ from zero.
-enum class JacobianFormat { dense, coo, csr };
+enum class JacobianFormat : std::uint8_t { dense, coo, csr };
 
 /// "dense", "coo", "csr"; UserError that suggests the nearest name otherwise.
 JacobianFormat parse_jacobian_format(const std::string& text);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/machine.h"
 
-#include <omp.h>
-
 #include <algorithm>
 #include <chrono>
 #include <fstream>
 #include <limits>
+#include <thread>
+#include <vector>
 
 #include "backends/backend.h"
 #include "backends/cpu/threads.h"
@@ -53,9 +53,12 @@ double best_seconds(Trial trial) {
 /// would hardly ever all run through at the same time.
 double measure_fma_gflops(const FmaLoop& loop, int threads) {
   constexpr std::int64_t kRounds = 400'000;  // about a millisecond
+  std::vector<double> seconds(static_cast<std::size_t>(threads));
+  cpu::parallel_for(threads, threads, [&](std::int64_t task, int) {
+    seconds[static_cast<std::size_t>(task)] = best_seconds([&] { loop.run(kRounds); });
+  });
   double rounds_per_second = 0;
-#pragma omp parallel num_threads(threads) reduction(+ : rounds_per_second)
-  rounds_per_second = static_cast<double>(kRounds) / best_seconds([&] { loop.run(kRounds); });
+  for (double time : seconds) rounds_per_second += static_cast<double>(kRounds) / time;
   return rounds_per_second * loop.operations_per_round * 1e-9;
 }
 
@@ -80,7 +83,7 @@ double measure_gemm_gflops(DType dtype, int threads) {
 Machine this_machine() {
   const std::string model = cpu_field("model name");
   return {model.empty() ? "unknown" : model, std::string(widest_fma_loop(DType::f32).simd),
-          omp_get_num_procs()};
+          static_cast<int>(std::thread::hardware_concurrency())};
 }
 
 int thread_count(int requested) { return requested > 0 ? requested : cpu::available_threads(); }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,7 @@ namespace loipe {
 /// Whether the published counts of a task are those of the reference implementation's
 /// graph, or of the true one. They differ for BlackScholes_Jacobian, whose reference
 /// graph has seven edges in a wrong place.
-enum class PublishedGraph { reference, corrected };
+enum class PublishedGraph : std::uint8_t { reference, corrected };
 
 /// The subject's program as the published rule sees it. Unsupported where the rule does
 /// not apply (arrays of rank above 2).
