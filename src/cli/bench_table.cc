@@ -56,6 +56,24 @@ std::string heading(const BenchResult& result) {
   return text + speed_text(result.machine, result.speed, result.dtype, result.threads);
 }
 
+/// What the columns mean.
+std::string legend(const BenchResult& result) {
+  const char* unit = result.inputs == InputKind::rich ? "of the largest of its block (of a block\n           "
+                                                        "    below 1e-6 of the whole Jacobian: of that)"
+                                                      : "of the largest of the whole Jacobian, as\n          "
+                                                        "     most blocks are rounding noise around zero";
+  return std::string(R"(
+published mul  by the counting rule of the AlphaGrad papers
+executed mul   in one run of the compiled program, value included; of one example where
+               the program has no batch axis
+GFLOP/s        executed multiplications, additions, divisions and functions over the median
+of peak        of the FMA loop
+paper          medians of the published experiments: AMD EPYC 9684X (96 cores), NVIDIA RTX 4090
+max error      against float64 in reverse order at the same inputs: of each entry, in units
+               )") +
+         unit + "\n";
+}
+
 }  // namespace
 
 std::string to_string(InputKind inputs) { return inputs == InputKind::rich ? "rich" : "published"; }
@@ -86,16 +104,7 @@ std::string bench_text(const BenchResult& result) {
                formatted("%.1e", row.max_rel_error),
                row.published_ms ? formatted("%.2f", row.published_ms->cpu) : "-",
                row.published_ms ? formatted("%.2f", row.published_ms->gpu) : "-"});
-  return heading(result) + "\n" + table.text() +
-         "\npublished mul: by the counting rule of the AlphaGrad papers; executed mul: multiplications of "
-         "the\n"
-         "compiled program, one example, value included. GFLOP/s: executed multiplications, additions, "
-         "divisions\n"
-         "and functions over the median time; of peak: over the FMA loop.\n"
-         "max error: against float64 reverse order at the same inputs, each entry relative to the largest of "
-         "its\n"
-         "block (of a block below 1e-6 of the whole Jacobian: relative to that).\n"
-         "paper: medians of the published experiments, AMD EPYC 9684X (96 cores) and NVIDIA RTX 4090.\n";
+  return heading(result) + "\n" + table.text() + legend(result);
 }
 
 Json bench_json(const BenchResult& result) {

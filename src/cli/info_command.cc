@@ -20,15 +20,6 @@ std::string compiler() {
 #endif
 }
 
-/// Parts that were found when Loipe was built.
-std::vector<std::string> optional_parts() {
-  std::vector<std::string> parts;
-#if defined(LOIPE_HAS_ONEDNN)
-  parts.emplace_back("oneDNN");
-#endif
-  return parts;
-}
-
 Json info_json() {
   const Machine machine = this_machine();
   Json json;

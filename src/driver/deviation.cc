@@ -29,8 +29,7 @@ double difference(double a, double b) {
 }  // namespace
 
 double max_relative_error(std::span<const Tensor> results, std::span<const Tensor> reference,
-                          std::size_t first_block) {
-  constexpr double kNegligible = 1e-6;
+                          std::size_t first_block, double negligible) {
   require(results.size() == reference.size(), "results and reference differ in number");
   double largest = 0;
   for (std::size_t i = first_block; i < reference.size(); ++i)
@@ -38,7 +37,7 @@ double max_relative_error(std::span<const Tensor> results, std::span<const Tenso
   double worst = 0;
   for (std::size_t i = 0; i < results.size(); ++i) {
     require(results[i].shape() == reference[i].shape(), "a result and its reference differ in shape");
-    const double floor = i < first_block ? 0 : kNegligible * largest;
+    const double floor = i < first_block ? 0 : negligible * largest;
     const double unit = std::max({magnitude(reference[i]), floor, std::numeric_limits<double>::min()});
     for (std::int64_t k = 0; k < results[i].element_count(); ++k)
       worst = std::max(worst, difference(results[i].at(k), reference[i].at(k)) / unit);

@@ -6,7 +6,6 @@
 #include <fstream>
 #include <limits>
 #include <thread>
-#include <vector>
 
 #include "backends/backend.h"
 #include "backends/cpu/threads.h"
@@ -84,6 +83,17 @@ Machine this_machine() {
   const std::string model = cpu_field("model name");
   return {model.empty() ? "unknown" : model, std::string(widest_fma_loop(DType::f32).simd),
           static_cast<int>(std::thread::hardware_concurrency())};
+}
+
+std::vector<std::string> optional_parts() {
+  std::vector<std::string> parts;
+#if defined(LOIPE_LLVM)
+  parts.emplace_back("LLVM");
+#endif
+#if defined(LOIPE_ONEDNN)
+  parts.emplace_back("oneDNN");
+#endif
+  return parts;
 }
 
 int thread_count(int requested) { return requested > 0 ? requested : cpu::available_threads(); }

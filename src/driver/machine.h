@@ -4,6 +4,7 @@
 #include <loipe/tensor.h>
 
 #include <string>
+#include <vector>
 
 namespace loipe {
 
@@ -14,6 +15,9 @@ struct Machine {
   int cores = 0;     ///< that this process may use
 };
 Machine this_machine();
+
+/// Optional libraries that this build uses.
+std::vector<std::string> optional_parts();
 
 /// Threads that 0 stands for.
 int thread_count(int requested);
