@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/error.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -8,8 +10,6 @@
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <loipe/error.h>
 
 namespace loipe {
 

@@ -35,7 +35,8 @@ void eliminate_all(Elimination& elimination, const std::vector<int>& order) {
     if (elimination.graph().vertex(v).kind == VertexKind::intermediate) elimination.eliminate_vertex(v);
   };
   for (int number : order)
-    if (static_cast<std::size_t>(number) < by_number.size() && by_number[static_cast<std::size_t>(number)] >= 0)
+    if (static_cast<std::size_t>(number) < by_number.size() &&
+        by_number[static_cast<std::size_t>(number)] >= 0)
       eliminate(static_cast<VertexId>(by_number[static_cast<std::size_t>(number)]));
   // What normalisation added is outside the numbering: an output that is given twice.
   for (VertexId v : elimination.graph().intermediates())
@@ -59,11 +60,14 @@ class BlockWriter {
   Value dense(const LocalJacobian& block, std::size_t output, std::size_t k) const {
     Shape in = program_.shape(argument(k));
     if (is_batched(k)) in.erase(in.begin());
-    return materialize(recorder_, block, out_shape(output), in, program_.type(program_.outputs()[output]).dtype);
+    return materialize(recorder_, block, out_shape(output), in,
+                       program_.type(program_.outputs()[output]).dtype);
   }
 
  private:
-  bool is_batched(std::size_t k) const { return !request_.batched.empty() && request_.batched[request_.wrt[k]]; }
+  bool is_batched(std::size_t k) const {
+    return !request_.batched.empty() && request_.batched[request_.wrt[k]];
+  }
   Value argument(std::size_t k) const { return program_.arguments()[request_.wrt[k]]; }
   const Shape& out_shape(std::size_t output) const { return program_.shape(program_.outputs()[output]); }
 

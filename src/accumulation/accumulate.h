@@ -29,10 +29,10 @@ struct Accumulation {
   /// The same blocks as structure; values refer to nodes of `program`.
   std::vector<LocalJacobian> blocks;
 
-  ActualCost cost;            ///< of the elimination, from the labels of products and sums
-  OpCost counted;             ///< of the elimination, from the recorded nodes
+  ActualCost cost;  ///< of the elimination, from the labels of products and sums
+  OpCost counted;   ///< of the elimination, from the recorded nodes
   EliminationStatistics statistics;
-  CompGraph graph;            ///< before elimination
+  CompGraph graph;  ///< before elimination
   std::size_t primal_nodes = 0;
   std::size_t partial_nodes = 0;  ///< nodes that linearization added
 };

@@ -40,7 +40,8 @@ struct Request {
 
 Request parse(const Options& options) {
   if (!options.emit.empty() && options.emit[0] != "c")
-    throw UserError("--emit " + shortened(options.emit[0]) + ": the one language is c, as in --emit c FOLDER");
+    throw UserError("--emit " + shortened(options.emit[0]) +
+                    ": the one language is c, as in --emit c FOLDER");
   Request request{options.subject.subject(), {}, parse_jacobian_format(options.format), {}};
   request.options.order = options.order;
   request.options.backend = options.backend;

@@ -38,9 +38,12 @@ std::vector<c::Pattern> patterns_of(const TaskJacobian& jacobian) {
   for (Value output : program.outputs())
     for (std::size_t argument : jacobian.wrt()) {
       Shape in = program.shape(program.arguments()[argument]);
-      if (jacobian.batch().is_batched(argument) && !jacobian.batch().program_axis().empty()) in.erase(in.begin());
-      const SparsePattern pattern = sparse_pattern(jacobian.compilation().accumulation.blocks[block], program.shape(output), in);
-      patterns.push_back({c_name(jacobian.result_name(jacobian.output_count() + block)), pattern.rows, pattern.columns});
+      if (jacobian.batch().is_batched(argument) && !jacobian.batch().program_axis().empty())
+        in.erase(in.begin());
+      const SparsePattern pattern =
+          sparse_pattern(jacobian.compilation().accumulation.blocks[block], program.shape(output), in);
+      patterns.push_back(
+          {c_name(jacobian.result_name(jacobian.output_count() + block)), pattern.rows, pattern.columns});
       ++block;
     }
   return patterns;
@@ -52,16 +55,20 @@ std::vector<std::filesystem::path> emit_c_source(const TaskJacobian& jacobian, c
                                                  const std::filesystem::path& folder) {
   const Program& program = jacobian.compilation().optimised;
   if (const auto reasons = scalar::reasons_against(program, kLargestSource); !reasons.empty())
-    throw Unsupported("the Jacobian of '" + name + "' cannot be written as straight-line C: " + join(reasons, "; "));
+    throw Unsupported("the Jacobian of '" + name +
+                      "' cannot be written as straight-line C: " + join(reasons, "; "));
   c::SourceNames names{identifier(name), {}, {}};
-  for (std::size_t i = 0; i < program.arguments().size(); ++i) names.arguments.push_back(program.argument_name(i));
-  for (std::size_t i = 0; i < program.outputs().size(); ++i) names.outputs.push_back(c_name(jacobian.result_name(i)));
+  for (std::size_t i = 0; i < program.arguments().size(); ++i)
+    names.arguments.push_back(program.argument_name(i));
+  for (std::size_t i = 0; i < program.outputs().size(); ++i)
+    names.outputs.push_back(c_name(jacobian.result_name(i)));
   const c::Source source = c::emit_c(scalar::scalarize(program), names, patterns_of(jacobian));
 
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw FileError("cannot make the folder '" + folder.string() + "': " + error.message());
-  const std::vector<std::filesystem::path> paths{folder / (names.function + ".h"), folder / (names.function + ".c")};
+  const std::vector<std::filesystem::path> paths{folder / (names.function + ".h"),
+                                                 folder / (names.function + ".c")};
   write_file(paths[0], source.header);
   write_file(paths[1], source.source);
   return paths;

@@ -47,10 +47,11 @@ Jacobian compile_jacobian(Program primal, const JacobianOptions& options) {
   compiled->wrt = resolve_wrt(compiled->primal, options.wrt);
   const EliminationOrder order = resolve_order(options.order, compiled->primal, "");
   compiled->order = order.vertices;
-  compiled->compilation = compile(compiled->primal, {.request = {compiled->wrt, order, {}},
-                                                     .passes = {},
-                                                     .backend = options.backend,
-                                                     .backend_options = {options.threads, options.memory_limit}});
+  compiled->compilation =
+      compile(compiled->primal, {.request = {compiled->wrt, order, {}},
+                                 .passes = {},
+                                 .backend = options.backend,
+                                 .backend_options = {options.threads, options.memory_limit}});
   const Compilation& c = compiled->compilation;
   compiled->cost = {c.accumulation.cost.multiplications, c.accumulation.cost.additions,
                     c.folded.multiplications + c.folded.divisions, c.folded.additions};
@@ -95,7 +96,8 @@ JacobianResult Jacobian::operator()(std::span<const Tensor> arguments) const {
   for (std::size_t i = 0; i < output_count(); ++i) result.outputs.push_back(std::move(*next++));
   for (std::size_t i = 0; i < output_count(); ++i) {
     result.blocks.emplace_back();
-    for (std::size_t k = 0; k < compiled_->wrt.size(); ++k) result.blocks.back().push_back(std::move(*next++));
+    for (std::size_t k = 0; k < compiled_->wrt.size(); ++k)
+      result.blocks.back().push_back(std::move(*next++));
   }
   return result;
 }
@@ -109,7 +111,8 @@ void Jacobian::run(std::span<const std::span<const T>> arguments, std::span<cons
                     std::to_string(outputs.size()) + " and " + std::to_string(blocks.size()));
   for (std::size_t i = 0; i < argument_count(); ++i)
     check_dtype<T>(argument_type(i), "argument '" + argument_name(i) + "'");
-  for (std::size_t i = 0; i < output_count(); ++i) check_dtype<T>(output_type(i), "output " + std::to_string(i));
+  for (std::size_t i = 0; i < output_count(); ++i)
+    check_dtype<T>(output_type(i), "output " + std::to_string(i));
   std::vector<ConstBytes> in;
   for (const std::span<const T>& argument : arguments) in.push_back(std::as_bytes(argument));
   std::vector<Bytes> out;
@@ -120,7 +123,8 @@ void Jacobian::run(std::span<const std::span<const T>> arguments, std::span<cons
 
 template void Jacobian::run<float>(std::span<const std::span<const float>>, std::span<const std::span<float>>,
                                    std::span<const std::span<float>>) const;
-template void Jacobian::run<double>(std::span<const std::span<const double>>, std::span<const std::span<double>>,
+template void Jacobian::run<double>(std::span<const std::span<const double>>,
+                                    std::span<const std::span<double>>,
                                     std::span<const std::span<double>>) const;
 
 Jacobian jacobian_of_function(const TracedFunction& function, std::span<const Argument> arguments,

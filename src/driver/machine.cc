@@ -90,9 +90,6 @@ std::vector<std::string> optional_parts() {
 #if defined(LOIPE_LLVM)
   parts.emplace_back("LLVM");
 #endif
-#if defined(LOIPE_ONEDNN)
-  parts.emplace_back("oneDNN");
-#endif
   return parts;
 }
 

@@ -36,7 +36,8 @@ std::vector<std::size_t> floating_arguments(const Program& program) {
 Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options) {
   Compilation result;
   // Linearize, eliminate in the given order, record: the Jacobian as a program.
-  result.accumulation = timed(result.times, "accumulate", [&] { return accumulate(primal, options.request); });
+  result.accumulation =
+      timed(result.times, "accumulate", [&] { return accumulate(primal, options.request); });
   // Optimise that program; its meaning stays.
   result.optimised = timed(result.times, "passes", [&] {
     return run_passes(result.accumulation.program, options.passes, &result.passes);
@@ -50,9 +51,8 @@ Compilation compile(const Program& primal, const CompileOptions& options) {
   const Backend& backend = find_backend(options.backend);
   Compilation result = accumulate_and_optimise(primal, options);
   // Turn the optimised program into something that runs.
-  result.executable = timed(result.times, "back end", [&] {
-    return backend.compile(result.optimised, options.backend_options);
-  });
+  result.executable = timed(result.times, "back end",
+                            [&] { return backend.compile(result.optimised, options.backend_options); });
   return result;
 }
 

@@ -23,7 +23,8 @@ std::vector<std::size_t> resolve_wrt(const Program& program, const std::vector<s
 
 /// Examples first..first+count-1 in a tensor of `examples` equal parts.
 template <class Byte>
-std::span<Byte> examples_of(std::span<Byte> bytes, std::int64_t first, std::int64_t count, std::int64_t examples) {
+std::span<Byte> examples_of(std::span<Byte> bytes, std::int64_t first, std::int64_t count,
+                            std::int64_t examples) {
   const std::size_t size = examples == 0 ? 0 : bytes.size() / static_cast<std::size_t>(examples);
   return bytes.subspan(static_cast<std::size_t>(first) * size, static_cast<std::size_t>(count) * size);
 }
@@ -53,12 +54,14 @@ std::int64_t loop_examples(const BatchPlan& batch) {
 std::unique_ptr<Executable> compile_per_example(const Subject& subject, const TaskJacobianOptions& options,
                                                 const std::vector<std::size_t>& wrt, const BatchPlan& batch) {
   if (batch.examples < 2) return nullptr;
-  const Program one = Subject({subject.name(), subject.task()->has_scale ? std::optional(subject.scale()) : std::nullopt, 1})
-                          .program(options.dtype);
-  Compilation compilation = compile(one, {.request = {wrt, subject_order(options.order, subject, one), batch.program_axis()},
-                                          .passes = {},
-                                          .backend = options.backend,
-                                          .backend_options = {options.threads, 0, batch.examples}});
+  const Program one =
+      Subject({subject.name(), subject.task()->has_scale ? std::optional(subject.scale()) : std::nullopt, 1})
+          .program(options.dtype);
+  Compilation compilation =
+      compile(one, {.request = {wrt, subject_order(options.order, subject, one), batch.program_axis()},
+                    .passes = {},
+                    .backend = options.backend,
+                    .backend_options = {options.threads, 0, batch.examples}});
   return compilation.executable->vectorises_examples() ? std::move(compilation.executable) : nullptr;
 }
 
@@ -68,11 +71,13 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
     : program_(subject.program(options.dtype)), batch_(options.batch) {
   order_ = subject_order(options.order, subject, program_);
   wrt_ = resolve_wrt(program_, options.wrt);
-  compilation_ = compile(program_, {.request = {wrt_, order_, batch_.program_axis()},
-                                    .passes = {},
-                                    .backend = options.backend,
-                                    .backend_options = {options.threads, options.memory_limit, loop_examples(batch_)}});
-  if (batch_.kind == BatchPlan::Kind::axis) per_example_ = compile_per_example(subject, options, wrt_, batch_);
+  compilation_ =
+      compile(program_, {.request = {wrt_, order_, batch_.program_axis()},
+                         .passes = {},
+                         .backend = options.backend,
+                         .backend_options = {options.threads, options.memory_limit, loop_examples(batch_)}});
+  if (batch_.kind == BatchPlan::Kind::axis)
+    per_example_ = compile_per_example(subject, options, wrt_, batch_);
   const Executable& executable = *compilation_.executable;
   input_types_ = batch_.argument_types(program_);
   for (const TensorType& type : executable.output_types()) result_types_.push_back(batch_.result_type(type));
@@ -110,7 +115,8 @@ void TaskJacobian::run(std::span<const Tensor> inputs, std::span<Tensor> results
   check_types(inputs, input_types_, "inputs");
   check_types(results, result_types_, "results");
   if (per_example_) return run_examples(*per_example_, inputs, results, progress);
-  if (batch_.kind == BatchPlan::Kind::loop) return run_examples(*compilation_.executable, inputs, results, progress);
+  if (batch_.kind == BatchPlan::Kind::loop)
+    return run_examples(*compilation_.executable, inputs, results, progress);
   std::vector<ConstBytes> arguments;
   std::vector<Bytes> outputs;
   for (const Tensor& input : inputs) arguments.push_back(input.bytes());
@@ -131,7 +137,8 @@ void TaskJacobian::run_examples(const Executable& executable, std::span<const Te
   for (std::int64_t first = 0; first < examples; first += piece) {
     const std::int64_t count = std::min(piece, examples - first);
     for (std::size_t i = 0; i < inputs.size(); ++i)
-      arguments[i] = is_shared[i] ? inputs[i].bytes() : examples_of(inputs[i].bytes(), first, count, examples);
+      arguments[i] =
+          is_shared[i] ? inputs[i].bytes() : examples_of(inputs[i].bytes(), first, count, examples);
     for (std::size_t i = 0; i < results.size(); ++i)
       outputs[i] = examples_of(results[i].bytes(), first, count, examples);
     executable.run_batch(count, arguments, is_shared, outputs);

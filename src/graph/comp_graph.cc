@@ -86,17 +86,21 @@ std::string to_string(const CompGraph& graph, const Program& program) {
   std::string text;
   for (VertexId v = 0; v < graph.vertex_count(); ++v)
     for (EdgeId e : graph.in_edges(v))
-      text += vertex_name(graph, program, graph.edge(e).source) + " -> " + vertex_name(graph, program, v) + ": " +
-              to_string(graph.edge(e).jacobian) + "\n";
+      text += vertex_name(graph, program, graph.edge(e).source) + " -> " + vertex_name(graph, program, v) +
+              ": " + to_string(graph.edge(e).jacobian) + "\n";
   return text;
 }
 
 std::string to_dot(const CompGraph& graph, const Program& program) {
-  std::string text = "digraph \"" + program.name() + "\" {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n";
+  std::string text =
+      "digraph \"" + program.name() + "\" {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n";
   for (VertexId v = 0; v < graph.vertex_count(); ++v) {
     const VertexKind kind = graph.vertex(v).kind;
-    const char* shape = kind == VertexKind::independent ? "box" : kind == VertexKind::dependent ? "doublecircle" : "ellipse";
-    text += "  n" + std::to_string(v) + " [shape=" + shape + ", label=\"" + vertex_label(graph, program, v) + "\"];\n";
+    const char* shape = kind == VertexKind::independent ? "box"
+                        : kind == VertexKind::dependent ? "doublecircle"
+                                                        : "ellipse";
+    text += "  n" + std::to_string(v) + " [shape=" + shape + ", label=\"" + vertex_label(graph, program, v) +
+            "\"];\n";
   }
   for (VertexId v = 0; v < graph.vertex_count(); ++v)
     for (EdgeId e : graph.in_edges(v))

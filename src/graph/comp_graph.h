@@ -18,8 +18,8 @@ using EdgeId = std::uint32_t;
 enum class VertexKind : std::uint8_t { independent, intermediate, dependent };
 
 struct Vertex {
-  Value value;     ///< the primal value, in the program that the graph was linearized in
-  int number;      ///< published number 1..V; 0 for arguments and for vertices that normalisation added
+  Value value;  ///< the primal value, in the program that the graph was linearized in
+  int number;   ///< published number 1..V; 0 for arguments and for vertices that normalisation added
   VertexKind kind;
 };
 

@@ -47,13 +47,16 @@ void Elimination::eliminate_vertex(VertexId j) {
   // Sorted copies: the order of the recorded products depends on the graph alone.
   std::vector<EdgeId> pre(graph_.in_edges(j).begin(), graph_.in_edges(j).end());
   std::vector<EdgeId> post(graph_.out_edges(j).begin(), graph_.out_edges(j).end());
-  std::sort(pre.begin(), pre.end(), [&](EdgeId a, EdgeId b) { return graph_.edge(a).source < graph_.edge(b).source; });
+  std::sort(pre.begin(), pre.end(),
+            [&](EdgeId a, EdgeId b) { return graph_.edge(a).source < graph_.edge(b).source; });
   std::sort(post.begin(), post.end(),
             [&](EdgeId a, EdgeId b) { return graph_.edge(a).destination < graph_.edge(b).destination; });
   for (EdgeId kj : post)
     for (EdgeId ji : pre) {
       const VertexId k = graph_.edge(kj).destination, i = graph_.edge(ji).source;
-      absorb(i, k, multiply(recorder_, graph_.edge(kj).jacobian, graph_.edge(ji).jacobian, {shape(k), shape(j), shape(i)}));
+      absorb(i, k,
+             multiply(recorder_, graph_.edge(kj).jacobian, graph_.edge(ji).jacobian,
+                      {shape(k), shape(j), shape(i)}));
     }
   for (const auto* edges : {&pre, &post})
     for (EdgeId e : *edges) {

@@ -10,11 +10,11 @@ namespace loipe {
 
 /// What elimination did so far.
 struct EliminationStatistics {
-  std::int64_t products = 0;        ///< products of two edges
-  std::int64_t fill_ins = 0;        ///< products that became a new edge
-  std::int64_t absorptions = 0;     ///< products that were added to an edge
-  std::int64_t live_elements = 0;   ///< numbers that the edges store now
-  std::int64_t peak_elements = 0;   ///< the most they stored after any elimination
+  std::int64_t products = 0;       ///< products of two edges
+  std::int64_t fill_ins = 0;       ///< products that became a new edge
+  std::int64_t absorptions = 0;    ///< products that were added to an edge
+  std::int64_t live_elements = 0;  ///< numbers that the edges store now
+  std::int64_t peak_elements = 0;  ///< the most they stored after any elimination
 };
 
 /// Eliminates vertices of a graph, recording the arithmetic (Griewank and Reese

@@ -31,8 +31,8 @@ LocalJacobian local_jacobian(Recorder& recorder, const Program& program, Value n
   const OpDef& op = program.op(node);
   const Differentiation& differentiation = op.jacobian;
   if (!differentiation.rule)
-    throw Unsupported("op '" + std::string(op.name.value) + "' has no local Jacobian: " +
-                      std::string(differentiation.why_not));
+    throw Unsupported("op '" + std::string(op.name.value) +
+                      "' has no local Jacobian: " + std::string(differentiation.why_not));
   JacobianContext context{recorder.builder(), node, operand};
   return differentiation.rule(context);
 }
@@ -47,7 +47,9 @@ LocalJacobian identity(Builder& builder, const Shape& shape) {
 class Linearizer {
  public:
   Linearizer(Recorder& recorder, const Program& program, const std::vector<std::size_t>& wrt)
-      : recorder_(recorder), program_(program), active_(active_nodes(program, wrt)),
+      : recorder_(recorder),
+        program_(program),
+        active_(active_nodes(program, wrt)),
         vertex_of_(program.size(), kNone) {
     for (std::size_t position : wrt) add_independent(position);
   }
@@ -72,9 +74,11 @@ class Linearizer {
     const Value argument = program_.arguments()[position];
     if (!is_floating(program_.type(argument).dtype))
       throw UserError("argument '" + program_.argument_name(position) + "' is " +
-                      to_string(program_.type(argument)) + ": only floating arguments can be differentiated by");
+                      to_string(program_.type(argument)) +
+                      ": only floating arguments can be differentiated by");
     if (vertex_of_[argument.index] != kNone)
-      throw UserError("argument '" + program_.argument_name(position) + "' is named twice to differentiate by");
+      throw UserError("argument '" + program_.argument_name(position) +
+                      "' is named twice to differentiate by");
     vertex_of_[argument.index] = graph_.add_vertex({argument, 0, VertexKind::independent});
   }
 
@@ -103,8 +107,7 @@ class Linearizer {
       // An operand that stands twice (x*x) has two derivatives: one edge, their sum.
       if (auto edge = graph_.find_edge(source, destination))
         add(recorder_, graph_.jacobian(*edge), jacobian, out, program_.shape(operand));
-      else
-        graph_.add_edge(source, destination, std::move(jacobian));
+      else graph_.add_edge(source, destination, std::move(jacobian));
     }
   }
 
@@ -113,7 +116,8 @@ class Linearizer {
     const VertexId dependent = graph_.add_vertex({output, 0, VertexKind::dependent});
     graph_.add_dependent(dependent);
     if (!active_[output.index] || vertex_of_[output.index] == kNone) return;
-    graph_.add_edge(vertex_of_[output.index], dependent, identity(recorder_.builder(), program_.shape(output)));
+    graph_.add_edge(vertex_of_[output.index], dependent,
+                    identity(recorder_.builder(), program_.shape(output)));
   }
 
   Recorder& recorder_;

@@ -41,8 +41,8 @@ void add_values(Recorder& recorder, Term& a, const Term& b) {
 void add_constant(Recorder& recorder, Term& a, double constant) {
   const TensorType type = recorder.type(a.value->value);
   const Value scalar = recorder.scalar(constant, type.dtype);
-  a.value->value = a.coefficient > 0 ? recorder.add(a.value->value, scalar)
-                                     : recorder.subtract(scalar, a.value->value);
+  a.value->value =
+      a.coefficient > 0 ? recorder.add(a.value->value, scalar) : recorder.subtract(scalar, a.value->value);
   a.coefficient = 1;
   recorder.count(0, type.element_count());
 }
@@ -75,7 +75,8 @@ bool merge_with_equal(Recorder& recorder, LocalJacobian& sum, Term& term, const 
       else if (auto other = refined_to(recorder, terms[i], term, out, in)) terms[i] = std::move(*other);
       else continue;
     }
-    if (!merge(recorder, terms[i], std::move(term))) terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
+    if (!merge(recorder, terms[i], std::move(term)))
+      terms.erase(terms.begin() + static_cast<std::ptrdiff_t>(i));
     return true;
   }
   return false;
@@ -106,7 +107,8 @@ Term without_mask(Recorder& recorder, Term term) {
   const std::vector<Label> labels =
       term.value ? label_union(term.mask->axes, term.value->axes) : term.mask->axes;
   const DType dtype = term.value ? recorder.type(term.value->value).dtype : recorder.dtype();
-  const Value value = term.value ? recorder.aligned(*term.value, labels) : recorder.scalar(term.coefficient, dtype);
+  const Value value =
+      term.value ? recorder.aligned(*term.value, labels) : recorder.scalar(term.coefficient, dtype);
   if (!term.value) term.coefficient = 1;
   const Value chosen =
       recorder.select(recorder.aligned(*term.mask, labels), value, recorder.scalar(0, dtype));
@@ -136,7 +138,8 @@ void add(Recorder& recorder, LocalJacobian& sum, Term term, const Shape& out, co
   terms.assign(1, std::move(all));
 }
 
-void add(Recorder& recorder, LocalJacobian& sum, const LocalJacobian& other, const Shape& out, const Shape& in) {
+void add(Recorder& recorder, LocalJacobian& sum, const LocalJacobian& other, const Shape& out,
+         const Shape& in) {
   if (other.is_zero()) return;
   if (sum.is_zero()) {
     sum = other;

@@ -65,7 +65,8 @@ TEST(Add, AnIdentityAndAConstantMatrixStayAList) {
 TEST(Add, ABareLabelIsSplitToMeetAList) {
   // Values over (6) by (6) on the diagonal, one of them known as (2,3) digits.
   Fixture f;
-  const Value v = f.builder.argument("v", {DType::f64, {6}}), w = f.builder.argument("w", {DType::f64, {2, 3}});
+  const Value v = f.builder.argument("v", {DType::f64, {6}}),
+              w = f.builder.argument("w", {DType::f64, {2, 3}});
   TermDraft plain, digits;
   const Label a = plain.label(6);
   LocalJacobian sum = plain.out({a}).in({a}).value(v, {a}).finish(f.builder);
@@ -79,7 +80,8 @@ TEST(Add, ABareLabelIsSplitToMeetAList) {
 
 TEST(Add, TermsWithTheSameMaskKeepIt) {
   Fixture f;
-  const Value v = f.builder.argument("v", {DType::f64, {3}}), m = f.builder.argument("m", {DType::boolean, {3}});
+  const Value v = f.builder.argument("v", {DType::f64, {3}}),
+              m = f.builder.argument("m", {DType::boolean, {3}});
   auto masked = [&](double coefficient) {
     TermDraft draft;
     const Label a = draft.label(3);

@@ -29,7 +29,8 @@ LocalJacobian multiply(Recorder& recorder, const LocalJacobian& post, const Loca
 /// than the two together, or with the whole list when that is no larger than the
 /// list; else kept beside the others.
 void add(Recorder& recorder, LocalJacobian& sum, Term term, const Shape& out, const Shape& in);
-void add(Recorder& recorder, LocalJacobian& sum, const LocalJacobian& other, const Shape& out, const Shape& in);
+void add(Recorder& recorder, LocalJacobian& sum, const LocalJacobian& other, const Shape& out,
+         const Shape& in);
 
 /// The dense array of shape out + in. Zeros where there are no terms.
 Value materialize(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out, const Shape& in,

@@ -7,7 +7,8 @@
 
 namespace loipe {
 
-LocalJacobian batch_diagonal(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out, const Shape& in) {
+LocalJacobian batch_diagonal(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out,
+                             const Shape& in) {
   require(!out.empty() && !in.empty() && out[0] == in[0], "a batched block has no common leading axis");
   const LocalJacobian terms = explicit_terms(recorder, jacobian, out, in, recorder.dtype());
   const Shape rest(in.begin() + 1, in.end());
@@ -26,7 +27,8 @@ LocalJacobian batch_diagonal(Recorder& recorder, const LocalJacobian& jacobian, 
     }
     if (!(term.in[0] == term.out[0])) raw.equations.push_back({term.in[0], term.out[0], in[0]});
     if (!raw.solve(recorder.builder())) continue;
-    if (auto normal = std::move(raw).normalised(recorder)) add(recorder, result, std::move(*normal), out, rest);
+    if (auto normal = std::move(raw).normalised(recorder))
+      add(recorder, result, std::move(*normal), out, rest);
   }
   return result;
 }

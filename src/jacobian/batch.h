@@ -10,6 +10,7 @@ namespace loipe {
 /// examples do not mix, restricted to equal examples: the first axis of in is
 /// dropped, so the result maps in without it to out. Where the terms tie the two
 /// axes, which they do after any order, this only relabels.
-LocalJacobian batch_diagonal(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out, const Shape& in);
+LocalJacobian batch_diagonal(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out,
+                             const Shape& in);
 
 }  // namespace loipe

@@ -14,8 +14,8 @@ bool IndexArray::operator==(const IndexArray& other) const {
 
 Coordinate Coordinate::table(std::vector<Label> labels, std::vector<std::int64_t> numbers) {
   Coordinate result;
-  result.index = IndexArray{
-      std::move(labels), std::make_shared<const std::vector<std::int64_t>>(std::move(numbers)), Value{}};
+  result.index = IndexArray{std::move(labels),
+                            std::make_shared<const std::vector<std::int64_t>>(std::move(numbers)), Value{}};
   return result;
 }
 
@@ -43,7 +43,8 @@ std::vector<Label> labels_of(const Coordinate& coordinate) {
   return labels;
 }
 
-std::int64_t position(const Coordinate& coordinate, std::span<const std::int64_t> assignment, Extents extents) {
+std::int64_t position(const Coordinate& coordinate, std::span<const std::int64_t> assignment,
+                      Extents extents) {
   if (!coordinate.index) {
     std::int64_t result = coordinate.offset;
     for (const Stride& s : coordinate.strides) result += s.stride * assignment[s.label];
@@ -67,10 +68,8 @@ void add_affine(Coordinate& target, const Coordinate& other, std::int64_t factor
   for (const Stride& s : other.strides) {
     auto same = std::find_if(target.strides.begin(), target.strides.end(),
                              [&](const Stride& t) { return t.label == s.label; });
-    if (same == target.strides.end())
-      target.strides.push_back({s.label, factor * s.stride});
-    else
-      same->stride += factor * s.stride;
+    if (same == target.strides.end()) target.strides.push_back({s.label, factor * s.stride});
+    else same->stride += factor * s.stride;
   }
   std::erase_if(target.strides, [](const Stride& s) { return s.stride == 0; });
   sort_strides(target);

@@ -70,7 +70,8 @@ void for_each_label(const Coordinate& coordinate, const std::function<void(Label
 std::vector<Label> labels_of(const Coordinate& coordinate);
 
 /// The position for one assignment of all labels; the coordinate must be static.
-std::int64_t position(const Coordinate& coordinate, std::span<const std::int64_t> assignment, Extents extents);
+std::int64_t position(const Coordinate& coordinate, std::span<const std::int64_t> assignment,
+                      Extents extents);
 
 /// Adds factor * other to an affine coordinate, both affine.
 void add_affine(Coordinate& target, const Coordinate& other, std::int64_t factor);

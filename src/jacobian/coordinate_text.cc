@@ -20,7 +20,8 @@ std::string print_coordinate(const Coordinate& coordinate) {
     const IndexArray& index = *coordinate.index;
     std::string text = index.is_dynamic() ? "#" + std::to_string(index.value.index) : "table";
     text += "[";
-    for (std::size_t i = 0; i < index.labels.size(); ++i) text += (i ? "," : "") + label_name(index.labels[i]);
+    for (std::size_t i = 0; i < index.labels.size(); ++i)
+      text += (i ? "," : "") + label_name(index.labels[i]);
     return text + "]";
   }
   std::string text;
@@ -96,10 +97,8 @@ class CoordinateParser {
     do {
       if (std::isdigit(static_cast<unsigned char>(peek())) || peek() == '-') {
         const std::int64_t number = integer();
-        if (accept('*'))
-          add_affine(result, Coordinate::of(label()), number);
-        else
-          result.offset += number;
+        if (accept('*')) add_affine(result, Coordinate::of(label()), number);
+        else result.offset += number;
       } else {
         add_affine(result, Coordinate::of(label()), 1);
       }
@@ -128,7 +127,8 @@ class CoordinateParser {
 
 std::string print_coordinates(std::span<const Coordinate> coordinates) {
   std::string text;
-  for (std::size_t i = 0; i < coordinates.size(); ++i) text += (i ? ", " : "") + print_coordinate(coordinates[i]);
+  for (std::size_t i = 0; i < coordinates.size(); ++i)
+    text += (i ? ", " : "") + print_coordinate(coordinates[i]);
   return text;
 }
 

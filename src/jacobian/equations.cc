@@ -46,11 +46,14 @@ struct Meeting {
   std::int64_t a0, step_a, b0, step_b, count;
 };
 
-std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - ((a % b != 0) && ((a < 0) != (b < 0))); }
+std::int64_t floor_div(std::int64_t a, std::int64_t b) {
+  return a / b - ((a % b != 0) && ((a < 0) != (b < 0)));
+}
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return -floor_div(-a, b); }
 
 /// The t with 0 <= start + step*t < extent, as low..high.
-std::pair<std::int64_t, std::int64_t> steps_inside(std::int64_t start, std::int64_t step, std::int64_t extent) {
+std::pair<std::int64_t, std::int64_t> steps_inside(std::int64_t start, std::int64_t step,
+                                                   std::int64_t extent) {
   if (step > 0) return {ceil_div(-start, step), floor_div(extent - 1 - start, step)};
   return {ceil_div(extent - 1 - start, step), floor_div(-start, step)};
 }
@@ -132,15 +135,13 @@ class Enumeration {
   Enumeration(const RawTerm::Equation& equation, Extents extents)
       : left_labels_(labels_of(equation.left)), right_labels_(labels_of(equation.right)) {
     std::vector<Label> shared;
-    std::set_intersection(left_labels_.begin(), left_labels_.end(), right_labels_.begin(), right_labels_.end(),
-                          std::back_inserter(shared));
+    std::set_intersection(left_labels_.begin(), left_labels_.end(), right_labels_.begin(),
+                          right_labels_.end(), std::back_inserter(shared));
     std::set_union(left_labels_.begin(), left_labels_.end(), right_labels_.begin(), right_labels_.end(),
                    std::back_inserter(labels));
     columns.resize(labels.size());
-    if (shared.empty())
-      join(equation, extents);
-    else
-      scan(equation, extents);
+    if (shared.empty()) join(equation, extents);
+    else scan(equation, extents);
   }
 
   std::vector<Label> labels;
@@ -251,7 +252,8 @@ bool RawTerm::solve_one(Builder& builder, const Equation& given) {
     if (right.is_single() && left.is_fixed()) return solve_single(builder, *this, right, left.offset);
     if (left.is_single() && right.is_single()) {
       const Stride a = left.strides[0], b = right.strides[0];
-      const Meeting m = meet({left.offset, a.stride, extents[a.label]}, {right.offset, b.stride, extents[b.label]});
+      const Meeting m =
+          meet({left.offset, a.stride, extents[a.label]}, {right.offset, b.stride, extents[b.label]});
       if (m.count == 0) return false;
       const Label t = m.count > 1 ? add_label(m.count) : a.label;
       substitute(builder, a.label, progression(t, m.a0, m.step_a, m.count));

@@ -20,7 +20,8 @@ namespace {
 
 std::string describe(const LabelledValue& labelled) {
   std::string text = "v" + std::to_string(labelled.value.index) + "[";
-  for (std::size_t i = 0; i < labelled.axes.size(); ++i) text += (i ? "," : "") + label_name(labelled.axes[i]);
+  for (std::size_t i = 0; i < labelled.axes.size(); ++i)
+    text += (i ? "," : "") + label_name(labelled.axes[i]);
   return text + "]";
 }
 
@@ -29,7 +30,8 @@ std::string describe(const LabelledValue& labelled) {
 std::string to_string(const Term& term) {
   std::string text = "(" + print_coordinates(term.out) + " | " + print_coordinates(term.in) + ")";
   for (std::size_t label = 0; label < term.extents.size(); ++label)
-    text += (label ? ", " : " ") + label_name(static_cast<Label>(label)) + "<" + std::to_string(term.extents[label]);
+    text += (label ? ", " : " ") + label_name(static_cast<Label>(label)) + "<" +
+            std::to_string(term.extents[label]);
   text += " : ";
   if (!term.value) text += format_double(term.coefficient);
   else text += (term.coefficient < 0 ? "-" : "") + describe(*term.value);
@@ -40,7 +42,8 @@ std::string to_string(const Term& term) {
 std::string to_string(const LocalJacobian& jacobian) {
   if (jacobian.implicit) return "implicit";
   std::string text = jacobian.terms.empty() ? "zero" : "";
-  for (std::size_t i = 0; i < jacobian.terms.size(); ++i) text += (i ? " + " : "") + to_string(jacobian.terms[i]);
+  for (std::size_t i = 0; i < jacobian.terms.size(); ++i)
+    text += (i ? " + " : "") + to_string(jacobian.terms[i]);
   return text;
 }
 

@@ -53,8 +53,8 @@ Value materialize(Recorder& recorder, const LocalJacobian& jacobian, const Shape
   return dense ? *dense : recorder.full(0, shape, dtype);
 }
 
-Value materialize(Builder& builder, const LocalJacobian& jacobian, const Shape& out_shape, const Shape& in_shape,
-                  DType dtype) {
+Value materialize(Builder& builder, const LocalJacobian& jacobian, const Shape& out_shape,
+                  const Shape& in_shape, DType dtype) {
   Recorder recorder(builder, dtype);
   return materialize(recorder, jacobian, out_shape, in_shape, dtype);
 }

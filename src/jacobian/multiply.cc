@@ -71,7 +71,8 @@ Value as_directions(Recorder& recorder, const LocalJacobian& jacobian, const Sha
   Value dense = materialize(recorder, jacobian, out, in, dtype);
   if (!out_first) {
     Integers permutation;
-    for (std::size_t i = 0; i < in.size(); ++i) permutation.push_back(static_cast<std::int64_t>(out.size() + i));
+    for (std::size_t i = 0; i < in.size(); ++i)
+      permutation.push_back(static_cast<std::int64_t>(out.size() + i));
     for (std::size_t i = 0; i < out.size(); ++i) permutation.push_back(static_cast<std::int64_t>(i));
     dense = recorder.builder().emit("transpose", {dense}, {{"permutation", permutation}});
   }
@@ -101,7 +102,8 @@ LocalJacobian multiply_by_jvp(Recorder& recorder, const ImplicitJacobian& post, 
 /// other direction is made explicit by it.
 LocalJacobian multiply_implicit(Recorder& recorder, const LocalJacobian& post, const LocalJacobian& pre,
                                 const ProductShapes& shapes) {
-  if (post.implicit && post.implicit->has_jvp()) return multiply_by_jvp(recorder, *post.implicit, pre, shapes);
+  if (post.implicit && post.implicit->has_jvp())
+    return multiply_by_jvp(recorder, *post.implicit, pre, shapes);
   if (pre.implicit && pre.implicit->has_vjp()) return multiply_by_vjp(recorder, post, *pre.implicit, shapes);
   return multiply(recorder, explicit_terms(recorder, post, shapes.out, shapes.middle, recorder.dtype()),
                   explicit_terms(recorder, pre, shapes.middle, shapes.in, recorder.dtype()), shapes);
@@ -163,7 +165,8 @@ LocalJacobian explicit_terms(Recorder& recorder, const LocalJacobian& jacobian, 
   directions.insert(directions.end(), seeded.begin(), seeded.end());
   const Value seeds = recorder.reshape(unit, directions);
   recorder.count(element_count(seeded) * jacobian.implicit->multiplications(), 0);
-  if (by_vjp) return from_directions(recorder, jacobian.implicit->vjp(recorder.builder(), seeds), out, in, true);
+  if (by_vjp)
+    return from_directions(recorder, jacobian.implicit->vjp(recorder.builder(), seeds), out, in, true);
   return from_directions(recorder, jacobian.implicit->jvp(recorder.builder(), seeds), in, out, false);
 }
 

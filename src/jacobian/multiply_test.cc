@@ -12,7 +12,9 @@ namespace {
 struct Fixture {
   Builder builder;
   Recorder recorder{builder};
-  Value argument(const std::string& name, Shape shape) { return builder.argument(name, {DType::f64, std::move(shape)}); }
+  Value argument(const std::string& name, Shape shape) {
+    return builder.argument(name, {DType::f64, std::move(shape)});
+  }
   std::size_t size() const { return builder.program().size(); }
 };
 
@@ -34,7 +36,8 @@ TEST(Multiply, IdentityChangesNothingAndRecordsNothing) {
   const Value a = f.argument("A", {2, 3});
   const LocalJacobian left = left_product(f.builder, a, 4);
   const std::size_t before = f.size();
-  const LocalJacobian product = multiply(f.recorder, identity(f.builder, {2, 4}), left, {{2, 4}, {2, 4}, {3, 4}});
+  const LocalJacobian product =
+      multiply(f.recorder, identity(f.builder, {2, 4}), left, {{2, 4}, {2, 4}, {3, 4}});
   EXPECT_EQ(to_string(product), to_string(left));
   EXPECT_EQ(f.size(), before);
   EXPECT_EQ(f.recorder.cost(), ActualCost{});
@@ -101,8 +104,10 @@ TEST(Multiply, WindowsIntersect) {
 
 TEST(Multiply, WindowsThatDoNotMeetGiveNoEdge) {
   Fixture f;
-  EXPECT_TRUE(multiply(f.recorder, slice(f.builder, 0, 2, 3), pad(f.builder, 1, 2, 3), {{3}, {6}, {3}}).is_zero());
-  EXPECT_TRUE(multiply(f.recorder, slice(f.builder, 0, 1, 2), pad(f.builder, 3, 1, 2), {{2}, {6}, {2}}).is_zero());
+  EXPECT_TRUE(
+      multiply(f.recorder, slice(f.builder, 0, 2, 3), pad(f.builder, 1, 2, 3), {{3}, {6}, {3}}).is_zero());
+  EXPECT_TRUE(
+      multiply(f.recorder, slice(f.builder, 0, 1, 2), pad(f.builder, 3, 1, 2), {{2}, {6}, {2}}).is_zero());
 }
 
 TEST(Multiply, ReshapesWithACommonRefinementStayAffine) {
@@ -126,7 +131,8 @@ TEST(Multiply, ReshapesWithACommonRefinementStayAffine) {
 TEST(Multiply, AMaskedInfinityNeverMeetsAZero) {
   // sum over b of A[a,b] * B[b], where the mask hides an infinite B entry.
   Fixture f;
-  const Value a = f.argument("A", {2, 2}), b = f.argument("B", {2}), mask = f.builder.argument("m", {DType::boolean, {2, 2}});
+  const Value a = f.argument("A", {2, 2}), b = f.argument("B", {2}),
+              mask = f.builder.argument("m", {DType::boolean, {2, 2}});
   TermDraft outer, inner;
   const Label i = outer.label(2), k = outer.label(2);
   const LocalJacobian post = outer.out({i}).in({k}).value(a, {i, k}).mask(mask, {i, k}).finish(f.builder);
@@ -135,10 +141,11 @@ TEST(Multiply, AMaskedInfinityNeverMeetsAZero) {
   const LocalJacobian product = multiply(f.recorder, post, pre, {{2}, {2}, {}});
   const Value dense = materialize(f.recorder, product, {2}, {}, DType::f64);
   const double inf = std::numeric_limits<double>::infinity();
-  const Tensor result = evaluate(f.builder.finish({dense}),
-                                 std::vector<Tensor>{Tensor::of<double>({2, 2}, {0.0, 2.0, 3.0, 4.0}),
-                                                     Tensor::of<double>({2}, {inf, 5.0}),
-                                                     Tensor::of<bool>({2, 2}, {false, true, false, true})})[0];
+  const Tensor result =
+      evaluate(f.builder.finish({dense}),
+               std::vector<Tensor>{Tensor::of<double>({2, 2}, {0.0, 2.0, 3.0, 4.0}),
+                                   Tensor::of<double>({2}, {inf, 5.0}),
+                                   Tensor::of<bool>({2, 2}, {false, true, false, true})})[0];
   EXPECT_EQ(result.at(0), 10);
   EXPECT_EQ(result.at(1), 20);
 }
@@ -174,8 +181,8 @@ TEST_P(ImplicitProducts, MultiplyInTheDirectionsThatExist) {
   TermDraft draft;
   const Label a = draft.label(2), b = draft.label(3);
   const LocalJacobian post = draft.out({a}).in({b}).value(f.argument("P", {2, 3}), {a, b}).finish(f.builder);
-  const LocalJacobian chain = multiply(
-      f.recorder, post, multiply(f.recorder, running, running, {{3}, {3}, {3}}), {{2}, {3}, {3}});
+  const LocalJacobian chain =
+      multiply(f.recorder, post, multiply(f.recorder, running, running, {{3}, {3}, {3}}), {{2}, {3}, {3}});
   const Value results[] = {materialize(f.recorder, chain, {2}, {3}, DType::f64),
                            materialize(f.recorder, running, {3}, {3}, DType::f64)};
   const std::vector<Tensor> dense =
@@ -187,7 +194,8 @@ TEST_P(ImplicitProducts, MultiplyInTheDirectionsThatExist) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Directions, ImplicitProducts,
-                         ::testing::Values(std::pair{true, true}, std::pair{true, false}, std::pair{false, true}));
+                         ::testing::Values(std::pair{true, true}, std::pair{true, false},
+                                           std::pair{false, true}));
 
 }  // namespace
 }  // namespace loipe

@@ -141,7 +141,8 @@ std::optional<LabelledValue> intersected(Recorder& recorder, const std::vector<L
   for (std::size_t i = 1; i < masks.size(); ++i) {
     if (masks[i] == result) continue;
     const std::vector<Label> labels = sorted_union(result.axes, masks[i].axes);
-    result = {recorder.logical_and(recorder.aligned(result, labels), recorder.aligned(masks[i], labels)), labels};
+    result = {recorder.logical_and(recorder.aligned(result, labels), recorder.aligned(masks[i], labels)),
+              labels};
   }
   return result;
 }

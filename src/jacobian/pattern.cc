@@ -114,10 +114,12 @@ bool JoinPlan::is_tied_alike(const std::vector<std::size_t>& axes) const {
   };
   for (std::size_t axis : axes) {
     const Coordinate &x = coordinate(*a_.term, axis), &y = coordinate(*b_.term, axis);
-    if (x.offset != y.offset || x.strides.size() != y.strides.size() || x.index.has_value() != y.index.has_value())
+    if (x.offset != y.offset || x.strides.size() != y.strides.size() ||
+        x.index.has_value() != y.index.has_value())
       return false;
     for (std::size_t k = 0; k < x.strides.size(); ++k)
-      if (x.strides[k].stride != y.strides[k].stride || !match(x.strides[k].label, y.strides[k].label)) return false;
+      if (x.strides[k].stride != y.strides[k].stride || !match(x.strides[k].label, y.strides[k].label))
+        return false;
     if (!x.index) continue;
     if (x.index->labels.size() != y.index->labels.size()) return false;
     for (std::size_t k = 0; k < x.index->labels.size(); ++k)
@@ -154,7 +156,8 @@ void JoinPlan::untie_group(const std::vector<std::size_t>& axes) {
     if (shape_[axis] == 1) {
       joined_axes_[axis] = Coordinate::fixed(0);
       // An index known only at run time may lie outside even an axis of extent 1.
-      can_join_ = can_join_ && !coordinate(*a_.term, axis).is_dynamic() && !coordinate(*b_.term, axis).is_dynamic();
+      can_join_ =
+          can_join_ && !coordinate(*a_.term, axis).is_dynamic() && !coordinate(*b_.term, axis).is_dynamic();
       continue;
     }
     const auto label = static_cast<Label>(extents_.size());
@@ -180,7 +183,8 @@ void JoinPlan::choose_labels() {
     for (const auto* labelled : {&side->term->value, &side->term->mask})
       if (*labelled)
         for (Label label : (*labelled)->axes)
-          if (side->joined_label[label] >= 0) value_labels_.push_back(static_cast<Label>(side->joined_label[label]));
+          if (side->joined_label[label] >= 0)
+            value_labels_.push_back(static_cast<Label>(side->joined_label[label]));
   std::sort(value_labels_.begin(), value_labels_.end());
   value_labels_.erase(std::unique(value_labels_.begin(), value_labels_.end()), value_labels_.end());
   if (can_join_) stored_elements_ = count_assignments(value_labels_, extents_);
@@ -234,7 +238,8 @@ Value JoinPlan::whole_value(Recorder& recorder, const Side& side, DType dtype) c
 }
 
 /// base + the term's value written where its coordinates say.
-Value JoinPlan::scattered(Recorder& recorder, const Side& side, DType dtype, std::optional<Value> base) const {
+Value JoinPlan::scattered(Recorder& recorder, const Side& side, DType dtype,
+                          std::optional<Value> base) const {
   // Iterate over the term's own labels in untied groups and over the kept labels of
   // the joined value; number the former behind the joined ones.
   std::vector<std::int64_t> extents = extents_;
@@ -294,8 +299,8 @@ Term JoinPlan::join(Recorder& recorder) const {
   const bool a_is_whole = is_whole(a_), b_is_whole = is_whole(b_);
   const Side& first = b_is_whole && !a_is_whole ? b_ : a_;
   const Side& second = &first == &a_ ? b_ : a_;
-  const Value base = a_is_whole || b_is_whole ? whole_value(recorder, first, dtype)
-                                              : scattered(recorder, first, dtype, {});
+  const Value base =
+      a_is_whole || b_is_whole ? whole_value(recorder, first, dtype) : scattered(recorder, first, dtype, {});
   Term joined = pattern();
   joined.value->value = scattered(recorder, second, dtype, base);
 

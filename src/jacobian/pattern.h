@@ -50,10 +50,10 @@ class JoinPlan {
 
   Shape shape_;  ///< out + in
   std::size_t out_rank_;
-  std::vector<std::size_t> group_;        ///< per axis: the smallest axis of its group
-  std::vector<Coordinate> joined_axes_;   ///< the joined term's coordinates
-  std::vector<std::int64_t> extents_;     ///< of the joined labels
-  std::vector<Label> value_labels_;       ///< joined labels that the value has
+  std::vector<std::size_t> group_;       ///< per axis: the smallest axis of its group
+  std::vector<Coordinate> joined_axes_;  ///< the joined term's coordinates
+  std::vector<std::int64_t> extents_;    ///< of the joined labels
+  std::vector<Label> value_labels_;      ///< joined labels that the value has
   bool can_join_ = true;
   std::int64_t stored_elements_ = std::numeric_limits<std::int64_t>::max();
   Side a_, b_;

@@ -9,10 +9,10 @@
 namespace loipe {
 
 // Ops are looked up by name: this layer lies below the op records.
-#define LOIPE_OP(op_name)                           \
-  [&]() -> const OpDef& {                           \
+#define LOIPE_OP(op_name)                              \
+  [&]() -> const OpDef& {                              \
     static const OpDef& definition = find_op(op_name); \
-    return definition;                              \
+    return definition;                                 \
   }()
 
 Value Recorder::multiply(Value a, Value b) { return builder_.emit(LOIPE_OP("mul"), {a, b}); }
@@ -92,8 +92,9 @@ namespace {
 
 /// Coordinates over the given labels as text, with static tables as constant
 /// operands; appends the index operands.
-std::string coordinates_for_op(Builder& builder, std::span<const Coordinate> at, const std::vector<Label>& labels,
-                               Extents extents, std::vector<Value>& operands) {
+std::string coordinates_for_op(Builder& builder, std::span<const Coordinate> at,
+                               const std::vector<Label>& labels, Extents extents,
+                               std::vector<Value>& operands) {
   auto local = [&](Label label) {
     auto place = std::find(labels.begin(), labels.end(), label);
     require(place != labels.end(), "a coordinate uses a label that is not iterated over");
@@ -130,7 +131,8 @@ Value Recorder::gather(Value source, std::span<const Coordinate> at, const std::
                        Extents extents) {
   std::vector<Value> operands{source};
   const std::string from = coordinates_for_op(builder_, at, labels, extents, operands);
-  return builder_.emit(LOIPE_OP("gather"), operands, {{"extents", extents_of(labels, extents)}, {"from", from}});
+  return builder_.emit(LOIPE_OP("gather"), operands,
+                       {{"extents", extents_of(labels, extents)}, {"from", from}});
 }
 
 Value Recorder::scatter(const LabelledValue& value, std::span<const Coordinate> at,

@@ -58,7 +58,8 @@ class Recorder {
                        const std::vector<Label>& result);
 
   /// Reads `source` at one coordinate per axis; the result has the axes `labels`.
-  Value gather(Value source, std::span<const Coordinate> at, const std::vector<Label>& labels, Extents extents);
+  Value gather(Value source, std::span<const Coordinate> at, const std::vector<Label>& labels,
+               Extents extents);
 
   /// A tensor of `shape`, zero (or `base`) but for value[labels] added at `at`.
   /// The value's axes are labels; it is constant along the other `labels`.

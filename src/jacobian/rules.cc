@@ -62,9 +62,7 @@ LocalJacobian elementwise_jacobian(JacobianContext& context, const Partial& part
   draft.out(labels).coefficient(partial.coefficient);
   for (std::size_t axis = 0; axis < in.size(); ++axis)
     draft.in_axis(in[axis] == 1 ? Coordinate::fixed(0) : Coordinate::of(labels[axis]));
-  auto axes_of = [&](Value v) {
-    return context.builder.shape(v).empty() ? std::vector<Label>{} : labels;
-  };
+  auto axes_of = [&](Value v) { return context.builder.shape(v).empty() ? std::vector<Label>{} : labels; };
   if (partial.value) draft.value(*partial.value, axes_of(*partial.value));
   if (partial.mask) draft.mask(*partial.mask, axes_of(*partial.mask));
   return draft.finish(context.builder);

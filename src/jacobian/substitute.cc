@@ -53,7 +53,8 @@ Coordinate add_to_dynamic(Builder& builder, const Coordinate& affine, std::int64
                           const Coordinate& table, const std::vector<Label>& labels, Extents extents) {
   Recorder recorder(builder);
   Value position = recorder.aligned({table.index->value, table.index->labels}, labels);
-  if (stride != 1) position = recorder.multiply(position, recorder.scalar(static_cast<double>(stride), DType::i64));
+  if (stride != 1)
+    position = recorder.multiply(position, recorder.scalar(static_cast<double>(stride), DType::i64));
   return dynamic_table(labels, recorder.add(position_value(builder, affine, labels, extents), position));
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "orders/published/markowitz.h"
+
 #include <algorithm>
 #include <set>
 
 #include "orders/order.h"
-#include "orders/published/markowitz.h"
 #include "orders/published/orders.h"
 #include "orders/published_graph.h"
 
@@ -53,7 +54,9 @@ class UnweightedMarkowitz {
 
  private:
   std::uint32_t node(int v) const { return node_of_[static_cast<std::size_t>(v)]; }
-  std::size_t markowitz_degree(int v) const { return predecessors_[node(v)].size() * successors_[node(v)].size(); }
+  std::size_t markowitz_degree(int v) const {
+    return predecessors_[node(v)].size() * successors_[node(v)].size();
+  }
 
   /// Returns the neighbours, whose degrees changed.
   std::vector<std::uint32_t> eliminate(std::uint32_t j) {
@@ -81,7 +84,8 @@ class UnweightedMarkowitz {
 
 EliminationOrder markowitz_order(const Program& program) {
   try {
-    return {"markowitz", published::markowitz_order(published::build_graph(published::published_spec(program)))};
+    return {"markowitz",
+            published::markowitz_order(published::build_graph(published::published_spec(program)))};
   } catch (const Unsupported&) {
     return {"markowitz", UnweightedMarkowitz(program).run()};
   }

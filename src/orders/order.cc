@@ -30,7 +30,8 @@ int vertex_count(const std::vector<int>& numbers) {
 std::string list_some(const std::vector<int>& vertices) {
   constexpr std::size_t kShown = 12;
   std::vector<std::string> parts;
-  for (std::size_t i = 0; i < std::min(vertices.size(), kShown); ++i) parts.push_back(std::to_string(vertices[i]));
+  for (std::size_t i = 0; i < std::min(vertices.size(), kShown); ++i)
+    parts.push_back(std::to_string(vertices[i]));
   if (vertices.size() > kShown) parts.push_back("... (" + std::to_string(vertices.size()) + " in all)");
   return join(parts, ", ");
 }
@@ -83,7 +84,8 @@ EliminationOrder random_order(const Program& program, std::uint64_t seed) {
   EliminationOrder order{"random-" + std::to_string(seed), eliminable_vertices(program)};
   Rng rng(seed);
   for (std::size_t i = order.vertices.size(); i > 1; --i)
-    std::swap(order.vertices[i - 1], order.vertices[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(i)))]);
+    std::swap(order.vertices[i - 1],
+              order.vertices[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(i)))]);
   return order;
 }
 

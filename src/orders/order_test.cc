@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "orders/order.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,7 +10,6 @@
 
 #include "ir/builder.h"
 #include "ir/parser.h"
-#include "orders/order.h"
 
 namespace loipe {
 namespace {
@@ -57,7 +58,8 @@ TEST(Order, EveryFaultIsListed) {
 
 TEST(Order, FilesHoldABareListOrAnObject) {
   EXPECT_THAT(resolve_order(file("bare.json", "[1, 2]"), sample(), "").vertices, ElementsAre(1, 2));
-  EXPECT_THAT(resolve_order(file("object.json", R"({"order": [2, 1]})"), sample(), "").vertices, ElementsAre(2, 1));
+  EXPECT_THAT(resolve_order(file("object.json", R"({"order": [2, 1]})"), sample(), "").vertices,
+              ElementsAre(2, 1));
 }
 
 TEST(Order, BadFilesSayWhatIsWrong) {
@@ -73,12 +75,14 @@ TEST(Order, BadFilesSayWhatIsWrong) {
   EXPECT_THAT(error("huge.json", "[99999999999999999999]"), HasSubstr("entry 1"));
   EXPECT_THAT(error("other.json", R"({"task": "f", "order": [1]})", "g"), HasSubstr("is for task \"f\""));
   EXPECT_THAT(error("moves.json", R"({"moves": []})"), HasSubstr("not supported yet"));
-  EXPECT_THAT(message_of([] { resolve_order("/nowhere/order.json", sample(), ""); }), HasSubstr("/nowhere/order.json"));
+  EXPECT_THAT(message_of([] { resolve_order("/nowhere/order.json", sample(), ""); }),
+              HasSubstr("/nowhere/order.json"));
 }
 
 TEST(Order, UnknownNamesSuggestTheNearest) {
   EXPECT_THAT(message_of([] { resolve_order("revrse", sample(), ""); }), HasSubstr("did you mean 'reverse'"));
-  EXPECT_THAT(message_of([] { resolve_order("alphagrad", sample(), ""); }), HasSubstr("ten benchmark functions"));
+  EXPECT_THAT(message_of([] { resolve_order("alphagrad", sample(), ""); }),
+              HasSubstr("ten benchmark functions"));
 }
 
 TEST(Order, RandomOrdersDependOnTheSeedAlone) {

@@ -39,7 +39,8 @@ nlohmann::json parse_json(const std::string& path) {
 
 std::vector<int> read_vertices(const nlohmann::json& list, const std::string& path) {
   if (!list.is_array())
-    throw FileError("order file '" + path + "': expected a list of vertex numbers, or an object with \"order\"");
+    throw FileError("order file '" + path +
+                    "': expected a list of vertex numbers, or an object with \"order\"");
   std::vector<int> vertices;
   for (const nlohmann::json& entry : list) {
     if (!entry.is_number_integer() || entry < -1'000'000'000 || entry > 1'000'000'000)
@@ -56,10 +57,12 @@ EliminationOrder from_file(const std::string& path, std::string_view task) {
   if (content.contains("task") && !task.empty()) {
     const nlohmann::json& named = content["task"];
     if (!named.is_string() || named.get<std::string>() != task)
-      throw UserError("order file '" + path + "' is for task " + named.dump() + ", not for '" + std::string(task) + "'");
+      throw UserError("order file '" + path + "' is for task " + named.dump() + ", not for '" +
+                      std::string(task) + "'");
   }
   if (content.contains("moves"))
-    throw Unsupported("order file '" + path + "' holds edge eliminations (\"moves\"), which are not supported yet; use \"order\"");
+    throw Unsupported("order file '" + path +
+                      "' holds edge eliminations (\"moves\"), which are not supported yet; use \"order\"");
   if (!content.contains("order")) throw FileError("order file '" + path + "' has no \"order\"");
   return {path, read_vertices(content["order"], path)};
 }

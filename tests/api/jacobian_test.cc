@@ -32,7 +32,8 @@ TEST(JacobianApi, BlocksHaveShapeOutputPlusArgument) {
     EXPECT_EQ(J.block_type(0, 1), (TensorType{DType::f64, {3, 3}}));
     for (std::int64_t i = 0; i < 3; ++i)
       for (std::int64_t j = 0; j < 3; ++j) {
-        EXPECT_NEAR(result.blocks[0][0].at(3 * i + j), i == j ? std::cos(x.at(i)) * y.at(i) : 0, 1e-15) << backend;
+        EXPECT_NEAR(result.blocks[0][0].at(3 * i + j), i == j ? std::cos(x.at(i)) * y.at(i) : 0, 1e-15)
+            << backend;
         EXPECT_NEAR(result.blocks[0][1].at(3 * i + j), i == j ? std::sin(x.at(i)) : 0, 1e-15) << backend;
       }
   }
@@ -41,11 +42,13 @@ TEST(JacobianApi, BlocksHaveShapeOutputPlusArgument) {
 TEST(JacobianApi, WrtTakesNamesAndPositions) {
   const Jacobian by_name = jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.wrt = {"y"}});
   const Jacobian by_position = jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.wrt = {1, 0}});
-  EXPECT_EQ(std::vector<std::size_t>(by_name.wrt().begin(), by_name.wrt().end()), std::vector<std::size_t>{1});
+  EXPECT_EQ(std::vector<std::size_t>(by_name.wrt().begin(), by_name.wrt().end()),
+            std::vector<std::size_t>{1});
   EXPECT_EQ(by_position.wrt()[0], 1u);
   EXPECT_EQ(by_position.wrt()[1], 0u);
-  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"alpha", kVector}, {"y", kVector}}, {.wrt = {"alhpa"}}); }),
-              HasSubstr("did you mean 'alpha'"));
+  EXPECT_THAT(
+      message_of([] { jacobian(kProduct, {{"alpha", kVector}, {"y", kVector}}, {.wrt = {"alhpa"}}); }),
+      HasSubstr("did you mean 'alpha'"));
   EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.wrt = {2}}); }),
               HasSubstr("has 2 arguments"));
   EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.wrt = {0, 0}}); }),
@@ -89,8 +92,10 @@ TEST(JacobianApi, ManyThreadsShareOneCompiledObject) {
   for (int t = 0; t < 4; ++t)
     threads.emplace_back([&, t] {
       for (int repeat = 0; repeat < 50; ++repeat) {
-        const Tensor x = Tensor::of<double>({3}, {0.1 * t, 0.2, 0.3}), y = Tensor::of<double>({3}, {1.0, 2.0, 3.0});
-        right[static_cast<std::size_t>(t)] += std::abs(J({x, y}).blocks[0][1].at(0) - std::sin(0.1 * t)) < 1e-15;
+        const Tensor x = Tensor::of<double>({3}, {0.1 * t, 0.2, 0.3}),
+                     y = Tensor::of<double>({3}, {1.0, 2.0, 3.0});
+        right[static_cast<std::size_t>(t)] +=
+            std::abs(J({x, y}).blocks[0][1].at(0) - std::sin(0.1 * t)) < 1e-15;
       }
     });
   for (std::thread& thread : threads) thread.join();
@@ -100,12 +105,17 @@ TEST(JacobianApi, ManyThreadsShareOneCompiledObject) {
 TEST(JacobianApi, MistakesAreUserErrors) {
   EXPECT_THAT(message_of([] { jacobian([](auto x) { return x > 0.0 ? x : -x; }, {{"x", kVector}}); }),
               HasSubstr("select"));
-  EXPECT_THAT(message_of([] { jacobian([](auto x) { return x; }, {{"x", {DType::i32, {3}}}}, {.wrt = {"x"}}); }),
-              HasSubstr("floating"));
-  EXPECT_THAT(message_of([] { jacobian([](auto x) { return x > 0.0; }, {{"x", kVector}}); }), HasSubstr("floating outputs"));
-  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.order = "fastest"}); }), HasSubstr("unknown order"));
-  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.backend = "gpu"}); }), HasSubstr("gpu"));
-  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.threads = -1}); }), HasSubstr("threads"));
+  EXPECT_THAT(
+      message_of([] { jacobian([](auto x) { return x; }, {{"x", {DType::i32, {3}}}}, {.wrt = {"x"}}); }),
+      HasSubstr("floating"));
+  EXPECT_THAT(message_of([] { jacobian([](auto x) { return x > 0.0; }, {{"x", kVector}}); }),
+              HasSubstr("floating outputs"));
+  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.order = "fastest"}); }),
+              HasSubstr("unknown order"));
+  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.backend = "gpu"}); }),
+              HasSubstr("gpu"));
+  EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.threads = -1}); }),
+              HasSubstr("threads"));
   EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"x", kVector}}); }), HasSubstr("'x'"));
   const Jacobian J = jacobian(kProduct, {{"x", kVector}, {"y", kVector}});
   EXPECT_THAT(message_of([&] { J({Tensor::scalar(1.0), Tensor::scalar(1.0)}); }), HasSubstr("f64[3]"));

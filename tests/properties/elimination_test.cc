@@ -33,8 +33,10 @@ void expect_all_orders_agree(const Program& program, std::uint64_t seed) {
     for (std::size_t i = 0; i < expected.size(); ++i)
       EXPECT_LT(relative_deviation(results[program.outputs().size() + i], expected[i], 1.0), 1e-11)
           << "seed " << seed << ", order " << order.name << ", block " << i;
-    EXPECT_EQ(accumulation.cost.multiplications, accumulation.counted.multiplications) << "seed " << seed << " " << order.name;
-    EXPECT_EQ(accumulation.cost.additions, accumulation.counted.additions) << "seed " << seed << " " << order.name;
+    EXPECT_EQ(accumulation.cost.multiplications, accumulation.counted.multiplications)
+        << "seed " << seed << " " << order.name;
+    EXPECT_EQ(accumulation.cost.additions, accumulation.counted.additions)
+        << "seed " << seed << " " << order.name;
   }
 }
 

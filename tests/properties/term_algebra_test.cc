@@ -14,7 +14,8 @@ using testing::RandomTerms;
 using testing::relative_deviation;
 
 /// a (out x middle) * b (middle x in) of flattened matrices.
-Tensor dense_product(const Tensor& a, const Tensor& b, const Shape& out, const Shape& middle, const Shape& in) {
+Tensor dense_product(const Tensor& a, const Tensor& b, const Shape& out, const Shape& middle,
+                     const Shape& in) {
   const std::int64_t m = element_count(out), k = element_count(middle), n = element_count(in);
   Shape shape = out;
   shape.insert(shape.end(), in.begin(), in.end());
@@ -28,7 +29,8 @@ Tensor dense_product(const Tensor& a, const Tensor& b, const Shape& out, const S
   return result;
 }
 
-LocalJacobian random_list(RandomTerms& terms, Recorder& recorder, const Shape& out, const Shape& in, std::int64_t count) {
+LocalJacobian random_list(RandomTerms& terms, Recorder& recorder, const Shape& out, const Shape& in,
+                          std::int64_t count) {
   LocalJacobian sum;
   for (std::int64_t i = 0; i < count; ++i)
     for (const Term& term : terms.term(out, in).terms) add(recorder, sum, term, out, in);
@@ -50,7 +52,9 @@ TEST(TermAlgebra, ProductsOfRandomTermsAreDenseProducts) {
     const std::vector<Tensor> dense =
         evaluate(terms.builder().finish({std::begin(results), std::end(results)}), terms.arguments());
     ASSERT_LT(relative_deviation(dense[2], dense_product(dense[0], dense[1], out, middle, in), 1.0), 1e-12)
-        << to_string(post) << "\ntimes\n" << to_string(pre) << "\ngives\n" << to_string(product);
+        << to_string(post) << "\ntimes\n"
+        << to_string(pre) << "\ngives\n"
+        << to_string(product);
   }
 }
 
@@ -71,7 +75,8 @@ TEST(TermAlgebra, SumsOfRandomTermsAreDenseSums) {
     std::vector<Tensor> dense = evaluate(terms.builder().finish(results), terms.arguments());
     Tensor expected = dense[0];
     for (std::size_t i = 1; i < 4; ++i)
-      for (std::int64_t e = 0; e < expected.element_count(); ++e) expected.set(e, expected.at(e) + dense[i].at(e));
+      for (std::int64_t e = 0; e < expected.element_count(); ++e)
+        expected.set(e, expected.at(e) + dense[i].at(e));
     ASSERT_LT(relative_deviation(dense[4], expected, 1.0), 1e-12) << to_string(sum);
   }
 }

@@ -16,11 +16,13 @@ namespace {
 using Matrix = std::vector<double>;
 
 /// Dense d(node)/d(operand) at the arguments.
-Matrix local_matrix(const Program& program, const std::vector<Tensor>& arguments, Value node, std::size_t operand) {
+Matrix local_matrix(const Program& program, const std::vector<Tensor>& arguments, Value node,
+                    std::size_t operand) {
   Builder builder(program);
   JacobianContext context{builder, node, operand};
   const LocalJacobian jacobian = program.op(node).jacobian.value.rule(context);
-  const Value dense = materialize(builder, jacobian, program.shape(node), program.shape(program.operands(node)[operand]), DType::f64);
+  const Value dense = materialize(builder, jacobian, program.shape(node),
+                                  program.shape(program.operands(node)[operand]), DType::f64);
   const Tensor result = evaluate(builder.finish({dense}), arguments)[0];
   Matrix matrix;
   for (std::int64_t i = 0; i < result.element_count(); ++i) matrix.push_back(result.at(i));
@@ -53,7 +55,8 @@ std::vector<Tensor> dense_jacobian(const Program& program, const std::vector<Ten
         const auto inner = tangents.find(operands[k]);
         if (inner == tangents.end() || !is_floating(program.type(Value{i}).dtype)) continue;
         Matrix& outer = tangents.try_emplace(Value{i}, Matrix(size(Value{i}) * n, 0.0)).first->second;
-        multiply_add(local_matrix(program, arguments, Value{i}, k), inner->second, outer, size(Value{i}), size(operands[k]), n);
+        multiply_add(local_matrix(program, arguments, Value{i}, k), inner->second, outer, size(Value{i}),
+                     size(operands[k]), n);
       }
     }
     columns.emplace_back();
@@ -62,7 +65,8 @@ std::vector<Tensor> dense_jacobian(const Program& program, const std::vector<Ten
       shape.insert(shape.end(), program.shape(argument).begin(), program.shape(argument).end());
       Tensor block(TensorType{DType::f64, shape});
       if (auto found = tangents.find(output); found != tangents.end())
-        for (std::size_t e = 0; e < found->second.size(); ++e) block.set(static_cast<std::int64_t>(e), found->second[e]);
+        for (std::size_t e = 0; e < found->second.size(); ++e)
+          block.set(static_cast<std::int64_t>(e), found->second[e]);
       columns.back().push_back(std::move(block));
     }
   }

@@ -55,7 +55,8 @@ class Generator {
     std::vector<Value> fitting;
     for (Value v : values_)
       if (builder_.shape(v) == shape) fitting.push_back(v);
-    if (!fitting.empty() && rng_.chance(0.8)) return fitting[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(fitting.size())))];
+    if (!fitting.empty() && rng_.chance(0.8))
+      return fitting[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(fitting.size())))];
     const Value scalar = total(pick());
     return shape.empty() ? scalar : ops::broadcast_in_dim(builder_, scalar, shape, {});
   }
@@ -86,7 +87,8 @@ class Generator {
     Integers permutation;
     for (std::int64_t axis = 0; axis < builder_.type(x).rank(); ++axis) permutation.push_back(axis);
     for (std::size_t i = permutation.size(); i > 1; --i)
-      std::swap(permutation[i - 1], permutation[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(i)))]);
+      std::swap(permutation[i - 1],
+                permutation[static_cast<std::size_t>(rng_.below(static_cast<std::int64_t>(i)))]);
     push(ops::transpose(builder_, x, permutation));
   }
   void symmetric_sum() {
@@ -107,7 +109,8 @@ class Generator {
       shape.push_back(factor);
       rest /= factor;
     }
-    if (rng_.chance(0.3)) shape.insert(shape.begin() + rng_.between(0, static_cast<std::int64_t>(shape.size())), 1);
+    if (rng_.chance(0.3))
+      shape.insert(shape.begin() + rng_.between(0, static_cast<std::int64_t>(shape.size())), 1);
     push(ops::reshape(builder_, x, shape));
   }
   void slice() {
@@ -178,14 +181,16 @@ class Generator {
     const Value x = pick_with_rank(2);
     const Shape shape = builder_.shape(x);
     const std::int64_t n = std::min(shape[0], shape[1]);
-    if (shape.size() == 2) push(builder_.emit("gather", {x}, {{"extents", Integers{n}}, {"from", std::string("a, a")}}));
+    if (shape.size() == 2)
+      push(builder_.emit("gather", {x}, {{"extents", Integers{n}}, {"from", std::string("a, a")}}));
     else reshape();
   }
   void window() {
     const Value x = pick_with_rank(1);
     const Shape shape = builder_.shape(x);
     if (shape.size() != 1 || shape[0] < 3) return slice();
-    push(builder_.emit("gather", {x}, {{"extents", Integers{shape[0] - 1, 2}}, {"from", std::string("a+b")}}));
+    push(
+        builder_.emit("gather", {x}, {{"extents", Integers{shape[0] - 1, 2}}, {"from", std::string("a+b")}}));
   }
   void select() {
     const Value x = pick();
@@ -214,7 +219,8 @@ class Generator {
     const Shape shape = builder_.shape(x);
     if (shape.size() != 2) return contract();
     const Value y = of_shape(shape);
-    push(builder_.emit("einsum", {x, y}, {{"spec", std::string(rng_.chance(0.5) ? "ab,ab->a" : "ab,ac->abc")}}));
+    push(builder_.emit("einsum", {x, y},
+                       {{"spec", std::string(rng_.chance(0.5) ? "ab,ab->a" : "ab,ac->abc")}}));
     if (builder_.type(values_.back()).element_count() > 300) values_.pop_back();
   }
 
@@ -226,11 +232,13 @@ class Generator {
 
   void step() {
     static constexpr Step kSteps[] = {
-        &Generator::unary,     &Generator::unary,    &Generator::binary,        &Generator::binary,
-        &Generator::transpose, &Generator::reshape,  &Generator::slice,         &Generator::pad,
-        &Generator::concatenate, &Generator::reduce, &Generator::broadcast,     &Generator::take,
-        &Generator::diagonal,  &Generator::window,   &Generator::select,        &Generator::contract,
-        &Generator::contract,  &Generator::symmetric_sum, &Generator::masked_einsum, &Generator::batched_einsum};
+        &Generator::unary,         &Generator::unary,         &Generator::binary,
+        &Generator::binary,        &Generator::transpose,     &Generator::reshape,
+        &Generator::slice,         &Generator::pad,           &Generator::concatenate,
+        &Generator::reduce,        &Generator::broadcast,     &Generator::take,
+        &Generator::diagonal,      &Generator::window,        &Generator::select,
+        &Generator::contract,      &Generator::contract,      &Generator::symmetric_sum,
+        &Generator::masked_einsum, &Generator::batched_einsum};
     (this->*kSteps[rng_.below(std::size(kSteps))])();
   }
 

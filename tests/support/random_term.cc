@@ -66,8 +66,9 @@ class RandomTerms::Drawing {
         for (std::int64_t i = 0; i < count; ++i) positions.push_back(rng_.below(extent));
         if (rng_.chance(0.5)) return Coordinate::table(axes, positions);
         Coordinate dynamic;
-        dynamic.index = IndexArray{
-            axes, nullptr, source_.new_argument(Tensor::of<std::int64_t>({count}, std::span<const std::int64_t>(positions)))};
+        dynamic.index = IndexArray{axes, nullptr,
+                                   source_.new_argument(Tensor::of<std::int64_t>(
+                                       {count}, std::span<const std::int64_t>(positions)))};
         return dynamic;
       }
       default: return Coordinate::of(label_of_extent(extent));
@@ -77,7 +78,8 @@ class RandomTerms::Drawing {
   std::vector<Label> some_labels(double probability) {
     std::vector<Label> axes;
     for (Label label = 0; label < extents_.size(); ++label)
-      if (rng_.chance(probability)) axes.insert(axes.begin() + rng_.between(0, static_cast<std::int64_t>(axes.size())), label);
+      if (rng_.chance(probability))
+        axes.insert(axes.begin() + rng_.between(0, static_cast<std::int64_t>(axes.size())), label);
     return axes;
   }
   Shape shape_of(const std::vector<Label>& axes) const {

@@ -11,7 +11,7 @@ namespace loipe::c {
 
 /// The structural non-zeros of one output, row-major flattened.
 struct Pattern {
-  std::string name;                 ///< of the output that it belongs to
+  std::string name;  ///< of the output that it belongs to
   std::vector<std::int64_t> rows, columns;
 };
 

@@ -38,15 +38,18 @@ bool has_compiler(const std::string& compiler) {
 
 c::SourceNames names_of(const Program& program) {
   c::SourceNames names{"generated", {}, {}};
-  for (std::size_t i = 0; i < program.arguments().size(); ++i) names.arguments.push_back(program.argument_name(i));
-  for (std::size_t i = 0; i < program.outputs().size(); ++i) names.outputs.push_back("out_" + std::to_string(i));
+  for (std::size_t i = 0; i < program.arguments().size(); ++i)
+    names.arguments.push_back(program.argument_name(i));
+  for (std::size_t i = 0; i < program.outputs().size(); ++i)
+    names.outputs.push_back("out_" + std::to_string(i));
   return names;
 }
 
 /// Compiles the source to a shared library that calls the function on arrays of pointers.
 class Compiled {
  public:
-  Compiled(const fs::path& where, const c::Source& source, const scalar::Program& program, const std::string& compiler) {
+  Compiled(const fs::path& where, const c::Source& source, const scalar::Program& program,
+           const std::string& compiler) {
     std::ofstream(where / "generated.h") << source.header;
     std::ofstream(where / "generated.c") << source.source;
     std::ofstream call(where / "call.c");
@@ -57,8 +60,9 @@ class Compiled {
     call << "work);\n  free(work);\n}\n";
     call.close();
     const std::string library = (where / "generated.so").string();
-    const std::string command = compiler + " -std=c11 -O1 -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -o " + library +
-                                " " + (where / "generated.c").string() + " " + (where / "call.c").string() + " -lm";
+    const std::string command =
+        compiler + " -std=c11 -O1 -Wall -Wextra -Werror -ffp-contract=off -shared -fPIC -o " + library + " " +
+        (where / "generated.c").string() + " " + (where / "call.c").string() + " -lm";
     if (std::system(command.c_str()) != 0) return;
     handle_ = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_) call_ = reinterpret_cast<void (*)(void**, void**)>(::dlsym(handle_, "call"));
@@ -96,7 +100,8 @@ TEST_P(EmitC, EqualsTheInterpreterOnRandomPrograms) {
     const Compiled library(folder(), c::emit_c(code, names_of(program), {}), code, GetParam());
     ASSERT_TRUE(library);
     const std::vector<Tensor> arguments = testing::random_arguments(program, seed);
-    const std::vector<Tensor> expected = evaluate(program, arguments), results = library.run(program, arguments);
+    const std::vector<Tensor> expected = evaluate(program, arguments),
+                              results = library.run(program, arguments);
     for (std::size_t k = 0; k < expected.size(); ++k)
       ASSERT_LT(testing::relative_deviation(results[k], expected[k], 1.0), 1e-13) << "output " << k;
     ++compiled;
@@ -118,18 +123,23 @@ TEST_P(EmitC, LongProgramsAreSeveralFunctions) {
   const Compiled library(folder(), source, code, GetParam());
   ASSERT_TRUE(library);
   const std::vector<Tensor> arguments{Tensor::of<double>({2}, {1.0, -2.0})};
-  EXPECT_LT(testing::relative_deviation(library.run(program, arguments)[0], evaluate(program, arguments)[0]), 1e-14);
+  EXPECT_LT(testing::relative_deviation(library.run(program, arguments)[0], evaluate(program, arguments)[0]),
+            1e-14);
 }
 
-INSTANTIATE_TEST_SUITE_P(Compilers, EmitC, ::testing::Values("gcc", "clang-19"),
-                         [](const auto& test) { return std::string(test.param).substr(0, 5) == "clang" ? "clang" : "gcc"; });
+INSTANTIATE_TEST_SUITE_P(Compilers, EmitC, ::testing::Values("gcc", "clang-19"), [](const auto& test) {
+  return std::string(test.param).substr(0, 5) == "clang" ? "clang" : "gcc";
+});
 
 TEST(EmitCText, PatternsAreConstantsAndNamesIdentifiers) {
   const Program program = program_from_text(
-      "program p(%\"double\": f32[2], %\"a-b\": f32[]) {\n  %1 = mul(%\"double\", %\"a-b\") : f32[2]\n  return %1\n}\n");
+      "program p(%\"double\": f32[2], %\"a-b\": f32[]) {\n  %1 = mul(%\"double\", %\"a-b\") : f32[2]\n  "
+      "return %1\n}\n");
   const scalar::Program code = scalar::scalarize(program);
-  const c::Source source = c::emit_c(code, {"my_function", {"double", "a-b"}, {"out_0"}}, {{"jac_0_x", {0, 1}, {0, 1}}});
-  EXPECT_NE(source.header.find("void my_function(const float* restrict double_, const float* restrict a_b"), std::string::npos);
+  const c::Source source =
+      c::emit_c(code, {"my_function", {"double", "a-b"}, {"out_0"}}, {{"jac_0_x", {0, 1}, {0, 1}}});
+  EXPECT_NE(source.header.find("void my_function(const float* restrict double_, const float* restrict a_b"),
+            std::string::npos);
   EXPECT_NE(source.header.find("#define MY_FUNCTION_jac_0_x_NONZEROS 2"), std::string::npos);
   EXPECT_NE(source.source.find("const int my_function_jac_0_x_rows[2]"), std::string::npos);
 }

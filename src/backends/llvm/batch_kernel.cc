@@ -41,9 +41,15 @@ class TileRunner {
   TileRunner(Kernel kernel, const KernelShape& shape, const scalar::Program& program, std::int64_t batch,
              std::span<const std::span<const std::byte>> arguments, const std::vector<bool>& is_shared,
              std::span<const std::span<std::byte>> outputs)
-      : kernel_(kernel), lanes_(static_cast<std::size_t>(shape.lanes)), batch_(static_cast<std::size_t>(batch)),
-        arguments_(arguments), is_shared_(is_shared), outputs_(outputs), in_sizes_(sizes(program.arguments)),
-        out_sizes_(sizes(program.outputs)), scratch_(shape.scratch_vectors * lanes_ + 8) {
+      : kernel_(kernel),
+        lanes_(static_cast<std::size_t>(shape.lanes)),
+        batch_(static_cast<std::size_t>(batch)),
+        arguments_(arguments),
+        is_shared_(is_shared),
+        outputs_(outputs),
+        in_sizes_(sizes(program.arguments)),
+        out_sizes_(sizes(program.outputs)),
+        scratch_(shape.scratch_vectors * lanes_ + 8) {
     for (std::size_t size : in_sizes_) in_tiles_.emplace_back(size * lanes_);
     for (std::size_t size : out_sizes_) out_tiles_.emplace_back(size * lanes_);
     for (std::size_t k = 0; k < in_sizes_.size(); ++k)
@@ -55,7 +61,8 @@ class TileRunner {
   void run_tile(std::size_t first) {
     const std::size_t count = std::min(lanes_, batch_ - first);
     for (std::size_t k = 0; k < in_.size(); ++k) in_[k] = input(k, first, count);
-    for (std::size_t k = 0; k < out_.size(); ++k) out_[k] = is_direct(out_sizes_[k], count) ? output(k) + first : out_tiles_[k].data();
+    for (std::size_t k = 0; k < out_.size(); ++k)
+      out_[k] = is_direct(out_sizes_[k], count) ? output(k) + first : out_tiles_[k].data();
     kernel_(in_.data(), out_.data(), scratch_.data());
     for (std::size_t k = 0; k < out_.size(); ++k)
       if (!is_direct(out_sizes_[k], count)) write_back(k, first, count);
@@ -104,9 +111,10 @@ class TileRunner {
 };
 
 template <class T>
-void run_batch(const scalar::Program& program, const KernelShape& shape, typename TileRunner<T>::Kernel kernel,
-               int threads, std::int64_t batch, std::span<const std::span<const std::byte>> arguments,
-               const std::vector<bool>& is_shared, std::span<const std::span<std::byte>> outputs) {
+void run_batch(const scalar::Program& program, const KernelShape& shape,
+               typename TileRunner<T>::Kernel kernel, int threads, std::int64_t batch,
+               std::span<const std::span<const std::byte>> arguments, const std::vector<bool>& is_shared,
+               std::span<const std::span<std::byte>> outputs) {
   // Blocks of tiles are the tasks; each thread has tiles and scratch of its own.
   constexpr std::int64_t kTilesPerTask = 16;
   const std::int64_t tiles = (batch + shape.lanes - 1) / shape.lanes;
@@ -116,7 +124,8 @@ void run_batch(const scalar::Program& program, const KernelShape& shape, typenam
   std::vector<std::unique_ptr<TileRunner<T>>> runners(static_cast<std::size_t>(used));
   cpu::parallel_for(used, tasks, [&](std::int64_t task, int thread) {
     auto& runner = runners[static_cast<std::size_t>(thread)];
-    if (!runner) runner = std::make_unique<TileRunner<T>>(kernel, shape, program, batch, arguments, is_shared, outputs);
+    if (!runner)
+      runner = std::make_unique<TileRunner<T>>(kernel, shape, program, batch, arguments, is_shared, outputs);
     const std::int64_t last = std::min(tiles, (task + 1) * kTilesPerTask);
     for (std::int64_t tile = task * kTilesPerTask; tile < last; ++tile)
       runner->run_tile(static_cast<std::size_t>(tile * shape.lanes));
@@ -125,14 +134,15 @@ void run_batch(const scalar::Program& program, const KernelShape& shape, typenam
 
 }  // namespace
 
-BatchKernel::BatchKernel(const Program& program, const BatchOptions& options) : state_(std::make_unique<State>()) {
+BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
+    : state_(std::make_unique<State>()) {
   if (const std::vector<std::string> reasons = scalar::reasons_against(program); !reasons.empty())
     throw Unsupported("program '" + program.name() + "' has no scalar form: " + join(reasons, "; "));
   state_->program = scalar::scalarize(program);
   state_->threads = options.threads > 0 ? options.threads : cpu::available_threads();
   state_->session = std::make_unique<Session>(options.level);
-  const int lanes = options.lanes > 0 ? options.lanes
-                                      : vector_bytes() / static_cast<int>(size_of(state_->program.dtype));
+  const int lanes =
+      options.lanes > 0 ? options.lanes : vector_bytes() / static_cast<int>(size_of(state_->program.dtype));
   auto module = state_->session->new_module(program.name());
   state_->shape = emit_scalar_kernel(*state_->session, *module, state_->program, lanes, "loipe_kernel");
   state_->session->add(std::move(module));
@@ -146,14 +156,16 @@ int BatchKernel::lanes() const { return state_->shape.lanes; }
 std::size_t BatchKernel::node_count() const { return state_->program.nodes.size(); }
 
 std::int64_t BatchKernel::operations() const {
-  return std::count_if(state_->program.nodes.begin(), state_->program.nodes.end(), [](const scalar::Node& node) {
-    return node.op != scalar::Op::argument && node.op != scalar::Op::constant && node.op != scalar::Op::neg &&
-           !scalar::is_logical(node.op) && node.op != scalar::Op::select;
-  });
+  return std::count_if(
+      state_->program.nodes.begin(), state_->program.nodes.end(), [](const scalar::Node& node) {
+        return node.op != scalar::Op::argument && node.op != scalar::Op::constant &&
+               node.op != scalar::Op::neg && !scalar::is_logical(node.op) && node.op != scalar::Op::select;
+      });
 }
 
 void BatchKernel::run(std::int64_t batch, std::span<const std::span<const std::byte>> arguments,
-                      const std::vector<bool>& is_shared, std::span<const std::span<std::byte>> outputs) const {
+                      const std::vector<bool>& is_shared,
+                      std::span<const std::span<std::byte>> outputs) const {
   const scalar::Program& program = state_->program;
   require(arguments.size() == program.arguments.size() && outputs.size() == program.outputs.size() &&
               is_shared.size() == arguments.size(),
@@ -171,9 +183,11 @@ void BatchKernel::run(std::int64_t batch, std::span<const std::span<const std::b
                       " bytes, expected " + std::to_string(bytes(program.outputs[k], false)));
   if (batch == 0) return;
   if (program.dtype == DType::f64)
-    run_batch<double>(program, state_->shape, state_->kernel, state_->threads, batch, arguments, is_shared, outputs);
+    run_batch<double>(program, state_->shape, state_->kernel, state_->threads, batch, arguments, is_shared,
+                      outputs);
   else
-    run_batch<float>(program, state_->shape, state_->kernel, state_->threads, batch, arguments, is_shared, outputs);
+    run_batch<float>(program, state_->shape, state_->kernel, state_->threads, batch, arguments, is_shared,
+                     outputs);
 }
 
 }  // namespace loipe::jit

@@ -27,7 +27,8 @@ class BatchData {
       bytes_.emplace_back(type.byte_size() * static_cast<std::size_t>(batch) + kGuard, std::byte{0xa5});
   }
   void set(std::size_t k, std::int64_t example, const Tensor& value) {
-    std::ranges::copy(value.bytes(), bytes_[k].begin() + static_cast<std::ptrdiff_t>(value.bytes().size()) * example);
+    std::ranges::copy(value.bytes(),
+                      bytes_[k].begin() + static_cast<std::ptrdiff_t>(value.bytes().size()) * example);
   }
   Tensor get(std::size_t k, std::int64_t example) const {
     Tensor value(types_[k]);
@@ -66,7 +67,8 @@ std::vector<TensorType> types_of(const Program& program, std::span<const Value> 
 
 /// Every example of a batch equals the reference interpreter; guards hold; the bits do
 /// not depend on the number of threads.
-void expect_batch_agrees(const Program& program, std::int64_t batch, double tolerance, const jit::BatchOptions& options) {
+void expect_batch_agrees(const Program& program, std::int64_t batch, double tolerance,
+                         const jit::BatchOptions& options) {
   const jit::BatchKernel kernel(program, options);
   BatchData in(types_of(program, program.arguments()), batch);
   std::vector<std::vector<Tensor>> examples;
@@ -81,7 +83,8 @@ void expect_batch_agrees(const Program& program, std::int64_t batch, double tole
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::vector<Tensor> expected = evaluate(program, examples[static_cast<std::size_t>(b)]);
     for (std::size_t k = 0; k < expected.size(); ++k)
-      ASSERT_LT(relative_deviation(out.get(k, b), expected[k], 1.0), tolerance) << "example " << b << ", output " << k;
+      ASSERT_LT(relative_deviation(out.get(k, b), expected[k], 1.0), tolerance)
+          << "example " << b << ", output " << k;
   }
   jit::BatchOptions two = options;
   two.threads = 2;
@@ -144,8 +147,8 @@ TEST(BatchKernel, NarrowerVectorsGiveTheSameNumbersWithinRounding) {
 }
 
 TEST(BatchKernel, SharedArgumentsAreReadByAllExamples) {
-  const Program program = program_from_text(
-      "program p(%x: f64[2], %w: f64[2]) {\n  %1 = mul(%x, %w) : f64[2]\n  return %1\n}\n");
+  const Program program =
+      program_from_text("program p(%x: f64[2], %w: f64[2]) {\n  %1 = mul(%x, %w) : f64[2]\n  return %1\n}\n");
   const jit::BatchKernel kernel(program, {});
   const Tensor w = Tensor::of<double>({2}, {3.0, 5.0});
   const Tensor x = Tensor::of<double>({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0});
@@ -172,7 +175,8 @@ TEST(BatchKernel, LongProgramsAreCutIntoFunctions) {
 
 TEST(BatchKernel, RefusesWhatHasNoScalarForm) {
   const Program program = program_from_text(
-      "program p(%x: f64[2], %i: i64[2]) {\n  %1 = gather(%x, %i) {extents=[2], from=\"#1[a]\"} : f64[2]\n  return %1\n}\n");
+      "program p(%x: f64[2], %i: i64[2]) {\n  %1 = gather(%x, %i) {extents=[2], from=\"#1[a]\"} : f64[2]\n  "
+      "return %1\n}\n");
   EXPECT_THROW(jit::BatchKernel(program, {}), Unsupported);
 }
 

@@ -71,22 +71,24 @@ struct Session::State {
 Session::Session(Level level) : state_(std::make_unique<State>()) {
   initialise_once();
   auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost(), "no JIT for this machine");
-  machine.setCodeGenOptLevel(level == Level::quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Default);
+  machine.setCodeGenOptLevel(level == Level::quick ? llvm::CodeGenOptLevel::None
+                                                   : llvm::CodeGenOptLevel::Default);
   machine.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
   if (vector_bytes() < 64) machine.addFeatures({"-avx512f", "-avx512dq", "-avx512vl", "-avx512bw"});
   if (vector_bytes() < 32) machine.addFeatures({"-avx2", "-fma", "-avx"});
   if (vector_bytes() == 64) machine.addFeatures({"-prefer-256-bit"});
   state_->features = machine.getFeatures().getString();
   state_->cpu = machine.getCPU();
-  state_->jit = expect(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create(), "JIT");
+  state_->jit =
+      expect(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create(), "JIT");
   auto& library = state_->jit->getMainJITDylib();
   const char prefix = state_->jit->getDataLayout().getGlobalPrefix();
-  library.addGenerator(expect(llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix), "process symbols"));
+  library.addGenerator(
+      expect(llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess(prefix), "process symbols"));
   // Vector functions of the C library; programs that use none need it not.
   if (auto vectors = llvm::orc::DynamicLibrarySearchGenerator::Load("libmvec.so.1", prefix))
     library.addGenerator(std::move(*vectors));
-  else
-    llvm::consumeError(vectors.takeError());
+  else llvm::consumeError(vectors.takeError());
 }
 
 Session::~Session() = default;
@@ -109,7 +111,8 @@ void Session::add(std::unique_ptr<llvm::Module> module) {
 #ifndef NDEBUG
   require(!llvm::verifyModule(*module), "generated code is malformed");
 #endif
-  expect(state_->jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), state_->context)), "code generation");
+  expect(state_->jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), state_->context)),
+         "code generation");
 }
 
 void* Session::address(const std::string& function) {

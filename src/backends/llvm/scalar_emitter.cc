@@ -29,7 +29,8 @@ class Cuts {
     std::vector<std::size_t> last_chunk(count);
     for (std::size_t i = 0; i < count; ++i) {
       last_chunk[i] = chunk_of(i);
-      for (int k = 0; k < scalar::arity(program.nodes[i].op); ++k) last_chunk[program.nodes[i].operands[k]] = chunk_of(i);
+      for (int k = 0; k < scalar::arity(program.nodes[i].op); ++k)
+        last_chunk[program.nodes[i].operands[k]] = chunk_of(i);
     }
     chunks_ = count == 0 ? 1 : chunk_of(count - 1) + 1;
     // Slots are reused once the last function that reads them has run.
@@ -66,13 +67,20 @@ class Cuts {
 class Emitter {
  public:
   Emitter(llvm::Module& module, const scalar::Program& program, int lanes, std::string name)
-      : module_(module), program_(program), lanes_(lanes), name_(std::move(name)), builder_(module.getContext()),
-        cuts_(program), stores_(program.nodes.size()) {
+      : module_(module),
+        program_(program),
+        lanes_(lanes),
+        name_(std::move(name)),
+        builder_(module.getContext()),
+        cuts_(program),
+        stores_(program.nodes.size()) {
     llvm::LLVMContext& context = module.getContext();
-    scalar_ = program.dtype == DType::f64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
+    scalar_ =
+        program.dtype == DType::f64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
     number_ = lanes == 1 ? scalar_ : llvm::FixedVectorType::get(scalar_, static_cast<unsigned>(lanes));
     pointer_ = llvm::PointerType::getUnqual(context);
-    signature_ = llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer_, pointer_, pointer_}, false);
+    signature_ =
+        llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer_, pointer_, pointer_}, false);
     for (std::size_t s = 0; s < program.stores.size(); ++s) stores_[program.stores[s].value].push_back(s);
   }
 
@@ -119,7 +127,8 @@ class Emitter {
   llvm::Value* base(std::vector<llvm::Value*>& bases, unsigned parameter, std::uint32_t k) {
     if (!bases[k]) {
       // In the entry's order, so before its first use.
-      bases[k] = builder_.CreateLoad(pointer_, builder_.CreateConstInBoundsGEP1_64(pointer_, function_->getArg(parameter), k));
+      bases[k] = builder_.CreateLoad(
+          pointer_, builder_.CreateConstInBoundsGEP1_64(pointer_, function_->getArg(parameter), k));
     }
     return bases[k];
   }
@@ -127,8 +136,12 @@ class Emitter {
     return element_address(base(bases_out_, 1, store.output), store.element);
   }
   llvm::Value* scratch(std::uint32_t slot) { return element_address(function_->getArg(2), slot); }
-  llvm::Value* load(llvm::Value* address) { return builder_.CreateAlignedLoad(number_, address, element_alignment()); }
-  void store(llvm::Value* value, llvm::Value* address) { builder_.CreateAlignedStore(value, address, element_alignment()); }
+  llvm::Value* load(llvm::Value* address) {
+    return builder_.CreateAlignedLoad(number_, address, element_alignment());
+  }
+  void store(llvm::Value* value, llvm::Value* address) {
+    builder_.CreateAlignedStore(value, address, element_alignment());
+  }
   llvm::Align element_alignment() const { return llvm::Align(size_of(program_.dtype)); }
 
   llvm::Constant* constant(double value) { return llvm::ConstantFP::get(number_, value); }
@@ -200,8 +213,9 @@ class Emitter {
     const std::string plain = std::string(scalar::name(op)) + (program_.dtype == DType::f32 ? "f" : "");
     if (lanes_ == 1) return plain_libm_name(op) + (program_.dtype == DType::f32 ? "f" : "");
     const char* isa = vector_bytes() == 64 ? "e" : vector_bytes() == 32 ? "d" : "b";
-    return std::string("_ZGV") + isa + "N" + std::to_string(lanes_) + (scalar::arity(op) == 2 ? "vv_" : "v_") +
-           plain_libm_name(op) + (program_.dtype == DType::f32 ? "f" : "");
+    return std::string("_ZGV") + isa + "N" + std::to_string(lanes_) +
+           (scalar::arity(op) == 2 ? "vv_" : "v_") + plain_libm_name(op) +
+           (program_.dtype == DType::f32 ? "f" : "");
   }
   static std::string plain_libm_name(Op op) { return std::string(scalar::name(op)); }
 

@@ -16,8 +16,8 @@ class Session;
 
 /// What the emitted kernel expects.
 struct KernelShape {
-  int lanes = 1;                   ///< examples per vector
-  std::size_t scratch_vectors = 0; ///< vectors of scratch that one call needs
+  int lanes = 1;                    ///< examples per vector
+  std::size_t scratch_vectors = 0;  ///< vectors of scratch that one call needs
 };
 
 /// Emits straight-line code for one tile of `lanes` examples as the function
@@ -28,7 +28,7 @@ struct KernelShape {
 /// argument or output of one element per example that is the plain array. Long
 /// programs are cut into functions, values that cross a cut go through scratch, so
 /// compile time stays linear.
-KernelShape emit_scalar_kernel(Session& session, llvm::Module& module, const scalar::Program& program, int lanes,
-                               const std::string& name);
+KernelShape emit_scalar_kernel(Session& session, llvm::Module& module, const scalar::Program& program,
+                               int lanes, const std::string& name);
 
 }  // namespace loipe::jit

@@ -136,8 +136,10 @@ std::optional<Id> Builder::simplified(Op op, Id a, Id b, Id c) {
       if (is(x, -1)) return emit(Op::neg, b);
       if (is(y, -1)) return emit(Op::neg, a);
       // (-p)*q = -(p*q): signs gather where additions swallow them.
-      if (program_.nodes[a].op == Op::neg) return emit(Op::neg, emit(Op::mul, program_.nodes[a].operands[0], b));
-      if (program_.nodes[b].op == Op::neg) return emit(Op::neg, emit(Op::mul, a, program_.nodes[b].operands[0]));
+      if (program_.nodes[a].op == Op::neg)
+        return emit(Op::neg, emit(Op::mul, program_.nodes[a].operands[0], b));
+      if (program_.nodes[b].op == Op::neg)
+        return emit(Op::neg, emit(Op::mul, a, program_.nodes[b].operands[0]));
       break;
     case Op::div:
       if (is(y, 1)) return a;
@@ -145,7 +147,8 @@ std::optional<Id> Builder::simplified(Op op, Id a, Id b, Id c) {
       break;
     case Op::neg:
       if (program_.nodes[a].op == Op::neg) return program_.nodes[a].operands[0];
-      if (program_.nodes[a].op == Op::sub) return emit(Op::sub, program_.nodes[a].operands[1], program_.nodes[a].operands[0]);
+      if (program_.nodes[a].op == Op::sub)
+        return emit(Op::sub, program_.nodes[a].operands[1], program_.nodes[a].operands[0]);
       break;
     default: break;
   }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/tensor.h>
+
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -8,8 +10,6 @@
 #include <string_view>
 #include <unordered_map>
 #include <vector>
-
-#include <loipe/tensor.h>
 
 namespace loipe::scalar {
 
@@ -54,9 +54,9 @@ struct Program {
   DType dtype = DType::f64;
   std::vector<TensorType> arguments;  ///< of one example
   std::vector<TensorType> outputs;
-  std::vector<Node> nodes;            ///< operands before users
+  std::vector<Node> nodes;  ///< operands before users
   std::vector<double> constants;
-  std::vector<Output> stores;         ///< every element of every output once
+  std::vector<Output> stores;  ///< every element of every output once
 };
 
 /// Builds nodes; equal ones are one, constants fold, and identities that are exact

@@ -21,7 +21,8 @@ const std::unordered_map<std::string_view, Op>& elementwise_ops() {
   static const auto* table = [] {
     auto* ops = new std::unordered_map<std::string_view, Op>();
     for (std::size_t i = 0; i < kOpCount; ++i)
-      if (const std::string_view text = name(static_cast<Op>(i)); !text.empty()) ops->emplace(text, static_cast<Op>(i));
+      if (const std::string_view text = name(static_cast<Op>(i)); !text.empty())
+        ops->emplace(text, static_cast<Op>(i));
     return ops;
   }();
   return *table;
@@ -29,22 +30,23 @@ const std::unordered_map<std::string_view, Op>& elementwise_ops() {
 
 /// Ops that only move elements: their evaluation on element numbers says where to.
 bool is_movement(std::string_view op) {
-  static constexpr std::string_view kOps[] = {"broadcast_in_dim", "concatenate", "gather",         "pad",
-                                              "reshape",          "slice",       "stop_gradient", "transpose"};
+  static constexpr std::string_view kOps[] = {
+      "broadcast_in_dim", "concatenate", "gather", "pad", "reshape", "slice", "stop_gradient", "transpose"};
   return std::ranges::find(kOps, op) != std::end(kOps);
 }
 
 bool is_supported(std::string_view op) {
   static constexpr std::string_view kOps[] = {
-      "argument", "constant", "convert_element_type", "dot_general", "einsum",     "integer_pow", "iota",
-      "logistic", "reduce_max", "reduce_min",         "reduce_sum",  "rsqrt",      "scatter",     "sign"};
+      "argument", "constant",   "convert_element_type", "dot_general", "einsum", "integer_pow", "iota",
+      "logistic", "reduce_max", "reduce_min",           "reduce_sum",  "rsqrt",  "scatter",     "sign"};
   return is_movement(op) || elementwise_ops().contains(op) || std::ranges::find(kOps, op) != std::end(kOps);
 }
 
 /// Turns nodes into lists of scalar ids, one per element.
 class Scalarizer {
  public:
-  Scalarizer(const loipe::Program& program, DType dtype) : source_(program), builder_(dtype), ids_(program.size()) {}
+  Scalarizer(const loipe::Program& program, DType dtype)
+      : source_(program), builder_(dtype), ids_(program.size()) {}
 
   Program run() {
     const std::vector<std::uint32_t> last_use = last_uses();
@@ -105,7 +107,8 @@ class Scalarizer {
 
   std::vector<Id> constants(const Tensor& tensor) {
     std::vector<Id> result;
-    for (std::int64_t e = 0; e < tensor.element_count(); ++e) result.push_back(builder_.constant(tensor.at(e)));
+    for (std::int64_t e = 0; e < tensor.element_count(); ++e)
+      result.push_back(builder_.constant(tensor.at(e)));
     return result;
   }
 
@@ -164,7 +167,8 @@ class Scalarizer {
     const Integers& axes = attributes().integers("axes");
     const std::vector<Coordinate> to = parse_coordinates(attributes().text("to"));
     const bool has_base = attributes().has("base");
-    std::vector<Id> result = has_base ? operand(1) : std::vector<Id>(size(type().element_count()), builder_.constant(0));
+    std::vector<Id> result =
+        has_base ? operand(1) : std::vector<Id>(size(type().element_count()), builder_.constant(0));
     std::vector<Label> labels;
     for (std::size_t i = 0; i < extents.size(); ++i) labels.push_back(static_cast<Label>(i));
     for_each_assignment(labels, extents, [&](std::span<const std::int64_t> at) {
@@ -181,16 +185,21 @@ class Scalarizer {
     return result;
   }
 
-  std::int64_t position_along(const Coordinate& c, std::span<const std::int64_t> at, const Integers& extents) const {
+  std::int64_t position_along(const Coordinate& c, std::span<const std::int64_t> at,
+                              const Integers& extents) const {
     if (!c.index) return position(c, at, extents);
     std::int64_t row = 0;
     for (Label label : c.index->labels) row = row * extents[label] + at[label];
-    return static_cast<std::int64_t>(builder_.constant_value(operand(c.index->value.index)[size(row)]).value());
+    return static_cast<std::int64_t>(
+        builder_.constant_value(operand(c.index->value.index)[size(row)]).value());
   }
 
   std::string dot_general_spec() const {
-    const auto list = [&](const char* name) { return attributes().has(name) ? attributes().integers(name) : Integers{}; };
-    const Integers lc = list("lhs_contract"), rc = list("rhs_contract"), lb = list("lhs_batch"), rb = list("rhs_batch");
+    const auto list = [&](const char* name) {
+      return attributes().has(name) ? attributes().integers(name) : Integers{};
+    };
+    const Integers lc = list("lhs_contract"), rc = list("rhs_contract"), lb = list("lhs_batch"),
+                   rb = list("rhs_batch");
     char next = 'a';
     std::string lhs(operand_shape(0).size(), ' '), rhs(operand_shape(1).size(), ' '), result;
     for (std::size_t i = 0; i < lb.size(); ++i) result += lhs[size(lb[i])] = rhs[size(rb[i])] = next++;
@@ -234,7 +243,8 @@ class Scalarizer {
     std::vector<Label> labels, kept;
     for (std::size_t axis = 0; axis < shape.size(); ++axis) {
       labels.push_back(static_cast<Label>(axis));
-      if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end()) kept.push_back(labels.back());
+      if (std::ranges::find(axes, static_cast<std::int64_t>(axis)) == axes.end())
+        kept.push_back(labels.back());
     }
     std::size_t next = 0;
     for_each_assignment(labels, shape, [&](std::span<const std::int64_t> at) {
@@ -280,9 +290,11 @@ class Scalarizer {
     if (op == "integer_pow") return power(x[0], attributes().integer("y"));
     if (op == "rsqrt") return builder_.emit(Op::div, one, builder_.emit(Op::sqrt, x[0]));
     if (op == "logistic")
-      return builder_.emit(Op::div, one, builder_.emit(Op::add, one, builder_.emit(Op::exp, builder_.emit(Op::neg, x[0]))));
+      return builder_.emit(Op::div, one,
+                           builder_.emit(Op::add, one, builder_.emit(Op::exp, builder_.emit(Op::neg, x[0]))));
     if (op == "sign") {
-      const Id negative = builder_.emit(Op::select, builder_.emit(Op::lt, x[0], zero), builder_.constant(-1), x[0]);
+      const Id negative =
+          builder_.emit(Op::select, builder_.emit(Op::lt, x[0], zero), builder_.constant(-1), x[0]);
       return builder_.emit(Op::select, builder_.emit(Op::gt, x[0], zero), one, negative);
     }
     return builder_.emit(elementwise_ops().at(op), x[0], x[1], x[2]);
@@ -317,7 +329,8 @@ std::vector<bool> static_values(const loipe::Program& program) {
   std::vector<bool> is_static(program.size());
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     is_static[i] = &program.op(loipe::Value{i}) != &argument_op();
-    for (loipe::Value operand : program.operands(loipe::Value{i})) is_static[i] = is_static[i] && is_static[operand.index];
+    for (loipe::Value operand : program.operands(loipe::Value{i}))
+      is_static[i] = is_static[i] && is_static[operand.index];
   }
   return is_static;
 }
@@ -342,7 +355,8 @@ std::vector<std::string> reasons_against(const loipe::Program& program, std::int
     elements += type.element_count() + operation_count(program, v);
     if (!is_supported(op)) reasons.push_back("op '" + op + "' has no scalar form");
     if (is_floating(type.dtype) && type.dtype != dtype) reasons.push_back("it mixes f32 and f64");
-    if (is_integer(type.dtype) && !is_static[i]) reasons.push_back("it computes with integers known only at run time");
+    if (is_integer(type.dtype) && !is_static[i])
+      reasons.push_back("it computes with integers known only at run time");
     if (elements > largest) {
       reasons.push_back("it has more than " + std::to_string(largest) + " elements and operations");
       break;
@@ -350,12 +364,16 @@ std::vector<std::string> reasons_against(const loipe::Program& program, std::int
     if (reasons.size() > 5) break;
   }
   for (loipe::Value output : program.outputs())
-    if (program.type(output).dtype != dtype) reasons.push_back("an output is not " + std::string(to_string(dtype)));
+    if (program.type(output).dtype != dtype)
+      reasons.push_back("an output is not " + std::string(to_string(dtype)));
   for (loipe::Value argument : program.arguments())
-    if (program.type(argument).dtype != dtype) reasons.push_back("an argument is not " + std::string(to_string(dtype)));
+    if (program.type(argument).dtype != dtype)
+      reasons.push_back("an argument is not " + std::string(to_string(dtype)));
   return reasons;
 }
 
-Program scalarize(const loipe::Program& program) { return Scalarizer(program, floating_dtype(program)).run(); }
+Program scalarize(const loipe::Program& program) {
+  return Scalarizer(program, floating_dtype(program)).run();
+}
 
 }  // namespace loipe::scalar
