@@ -68,7 +68,7 @@ class Jacobian {
     return (*this)(std::span<const Tensor>(arguments.begin(), arguments.size()));
   }
 
-  /// Evaluates on the caller's memory without allocating: row-major elements of type
+  /// Evaluates on the caller's memory, nothing is copied: row-major elements of type
   /// T for all arguments, all outputs, and all blocks (output by output). The dtypes
   /// of the program must be T's, the sizes those of the types (UserError).
   template <class T>

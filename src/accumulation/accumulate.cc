@@ -95,10 +95,11 @@ OpCost count_operations(const Program& program) { return count_operations(progra
 
 Accumulation accumulate(const Program& program, const AccumulationRequest& request) {
   validate_order(program, request.order);
-  for (Value output : program.outputs())
-    if (!is_floating(program.type(output).dtype))
-      throw UserError("an output of program '" + program.name() + "' is " + to_string(program.type(output)) +
-                      ": only floating outputs can be differentiated");
+  for (std::size_t i = 0; i < program.outputs().size(); ++i)
+    if (const TensorType& type = program.type(program.outputs()[i]); !is_floating(type.dtype))
+      throw UserError(
+          "output " + std::to_string(i) + " of program '" + program.name() + "' is " + to_string(type) +
+          ": only floating outputs can be differentiated; leave it out, or convert it to f32 or f64");
   Accumulation result;
   Builder builder(program);
   Recorder recorder(builder, working_dtype(program));

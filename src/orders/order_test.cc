@@ -108,5 +108,15 @@ TEST(Order, MarkowitzServesAnyRank) {
   EXPECT_THAT(order.vertices, ElementsAre(1, 2, 3));  // all degrees are 2, ties go to the lowest number
 }
 
+TEST(Order, LongProgramsAreLinearWork) {
+  Builder builder;
+  Value v = builder.argument("x", {DType::f64, {}});
+  for (int i = 0; i < 100'000; ++i) v = builder.emit("sin", {v});
+  const Program program = builder.finish({v});
+  // Far beyond the published simulator: the unweighted degree serves.
+  EXPECT_EQ(markowitz_order(program).vertices.size(), 99'999u);
+  EXPECT_EQ(reverse_order(program).vertices.front(), 99'999);
+}
+
 }  // namespace
 }  // namespace loipe

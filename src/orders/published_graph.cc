@@ -59,6 +59,11 @@ VertexSpec vertex_of(const Program& program, Value node, const Operands& operand
 }  // namespace
 
 GraphSpec published_spec(const Program& program) {
+  const std::vector<int> numbers = program.vertex_numbers();
+  if (const int last = numbers.empty() ? 0 : *std::max_element(numbers.begin(), numbers.end());
+      last > kMostVertices)
+    throw Unsupported("the published counting rule serves at most " + std::to_string(kMostVertices) +
+                      " vertices, program '" + program.name() + "' has " + std::to_string(last));
   const Operands operands(program);
   GraphSpec spec;
   for (Value argument : program.arguments()) spec.input_shapes.push_back(program.shape(argument));

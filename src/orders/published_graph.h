@@ -6,10 +6,14 @@
 
 namespace loipe::published {
 
+/// The published graphs have at most 146 vertices; the simulator keeps them in arrays
+/// that are quadratic in the number of vertices.
+inline constexpr int kMostVertices = 4096;
+
 /// A program as the published counting rule sees it. Vertices are numbered as by
 /// Program::vertex_numbers; constants are literals, and ops have their JAX names.
 /// An output that is an argument or a constant is no vertex and is left out: no
-/// elimination concerns it.
+/// elimination concerns it. Unsupported above kMostVertices.
 GraphSpec published_spec(const Program& program);
 
 }  // namespace loipe::published

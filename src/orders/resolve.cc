@@ -33,7 +33,11 @@ nlohmann::json parse_json(const std::string& path) {
   try {
     return nlohmann::json::parse(text, refuse_depth);
   } catch (const std::exception& error) {
-    throw FileError("order file '" + path + "' is not valid JSON: " + error.what());
+    // The JSON library puts its own code in front: "[json.exception...] text".
+    const std::string reason = error.what();
+    const std::size_t code = reason.starts_with('[') ? reason.find("] ") : std::string::npos;
+    throw FileError("order file '" + path +
+                    "' is not valid JSON: " + (code == std::string::npos ? reason : reason.substr(code + 2)));
   }
 }
 

@@ -51,6 +51,10 @@ void check_options(const Task& task, const TaskOptions& options) {
   if (options.scale < 1)
     throw UserError("scale " + std::to_string(options.scale) + " of task '" + task.name +
                     "': expected 1 or more");
+  constexpr std::int64_t kLargestScale = 1 << 20;
+  if (options.scale > kLargestScale)
+    throw ResourceError("scale " + std::to_string(options.scale) + " of task '" + task.name +
+                        "' is above the largest, " + std::to_string(kLargestScale));
   if (options.scale != 1 && !task.has_scale)
     throw UserError("task '" + task.name + "' has one size only, so scale " + std::to_string(options.scale) +
                     " does not exist; expected 1");

@@ -109,7 +109,7 @@ TEST(JacobianApi, MistakesAreUserErrors) {
       message_of([] { jacobian([](auto x) { return x; }, {{"x", {DType::i32, {3}}}}, {.wrt = {"x"}}); }),
       HasSubstr("floating"));
   EXPECT_THAT(message_of([] { jacobian([](auto x) { return x > 0.0; }, {{"x", kVector}}); }),
-              HasSubstr("floating outputs"));
+              HasSubstr("only floating outputs"));
   EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.order = "fastest"}); }),
               HasSubstr("unknown order"));
   EXPECT_THAT(message_of([] { jacobian(kProduct, {{"x", kVector}, {"y", kVector}}, {.backend = "gpu"}); }),
