@@ -15,7 +15,7 @@ endif()
 # inside its own AVX-512 header (-Wno-maybe-uninitialized).
 set_property(SOURCE ${kernel_sources} APPEND PROPERTY COMPILE_OPTIONS
   $<$<NOT:$<CONFIG:Debug>>:-O3> -fno-math-errno -fno-trapping-math
-  -Wno-psabi -Wno-sign-conversion -Wno-maybe-uninitialized)
+  -Wno-psabi -Wno-sign-conversion $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
   get_target_property(sources loipe SOURCES)
   list(FILTER sources EXCLUDE REGEX "/cpu/kernels/avx")

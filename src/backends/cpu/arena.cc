@@ -83,7 +83,7 @@ std::size_t plan_arena(std::vector<Buffer>& buffers) {
   for (Buffer& buffer : buffers)
     if (buffer.kind == BufferKind::arena && buffer.first_step >= 0 && buffer.bytes > 0)
       in_order.push_back(&buffer);
-  std::ranges::stable_sort(in_order, {}, &Buffer::first_step);
+  std::ranges::sort(in_order, {}, [](const Buffer* b) { return std::pair(b->first_step, b); });
 
   const auto ends_later = [](const Buffer* a, const Buffer* b) { return a->last_step > b->last_step; };
   std::priority_queue<Buffer*, std::vector<Buffer*>, decltype(ends_later)> in_use(ends_later);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -41,12 +40,12 @@ class Pool {
 
   /// False when the pool is busy with another caller's job.
   bool run(int threads, std::int64_t tasks, Body body, void* closure) {
-    const std::unique_lock lock(mutex_, std::try_to_lock);
-    if (!lock) return false;
+    if (is_busy_.exchange(true, std::memory_order_acquire)) return false;
     start_helpers(threads - 1);
     publish(threads, static_cast<std::uint32_t>(tasks), body, closure);
     work(0);
     while (finished_.load(std::memory_order_acquire) != tasks) wait_a_little();
+    is_busy_.store(false, std::memory_order_release);
     return true;
   }
 
@@ -116,7 +115,7 @@ class Pool {
     if (++waits_ % 64 == 0) std::this_thread::yield();
   }
 
-  std::mutex mutex_;
+  std::atomic<bool> is_busy_{false};
   std::vector<std::thread> helpers_;
   std::uint32_t waits_ = 0;
   std::atomic<bool> is_stopping_{false};

@@ -58,8 +58,8 @@ Axes axes_of(const Factor& a, const Factor& b, const std::vector<Label>& result,
   for (Label label : a.labels)
     if (extents[label] != 1 && std::ranges::find(result, label) == result.end())
       axes.terms.push_back({extents[label], 0, stride_of(a, label), stride_of(b, label)});
-  std::ranges::stable_sort(axes.terms, std::ranges::greater(),
-                           [](const Axis& axis) { return std::abs(axis.b) + std::abs(axis.a); });
+  std::ranges::sort(axes.terms, std::ranges::greater(),
+                    [](const Axis& axis) { return std::pair(std::abs(axis.b) + std::abs(axis.a), axis.a); });
   merge(axes.results);
   merge(axes.terms);
   return axes;
@@ -182,9 +182,9 @@ Factor rearranged(Lowering& lowering, const Factor& factor, const Factor& other,
   std::vector<Label> order = factor.labels;
   const auto distance = [&](Label label) {
     const std::int64_t stride = std::abs(stride_of(other, label));
-    return stride == 0 ? std::numeric_limits<std::int64_t>::max() : stride;
+    return std::pair(stride == 0 ? std::numeric_limits<std::int64_t>::max() : stride, label);
   };
-  std::ranges::stable_sort(order, std::ranges::greater(), distance);
+  std::ranges::sort(order, std::ranges::greater(), distance);
   Shape shape;
   Integers axis_of(factor.labels.size());
   for (std::size_t i = 0; i < order.size(); ++i) {

@@ -103,8 +103,8 @@ class MoveStep final : public Step {
   void order_axes(const StridedView& from, const StridedView& to) {
     std::vector<std::size_t> axes(to.shape.size());
     std::iota(axes.begin(), axes.end(), std::size_t{0});
-    std::ranges::stable_sort(axes, std::ranges::greater(),
-                             [&](std::size_t axis) { return std::abs(to.strides[axis]); });
+    std::ranges::sort(axes, {},
+                      [&](std::size_t axis) { return std::pair(-std::abs(to.strides[axis]), axis); });
     for (std::size_t axis : axes) nest_.append(to.shape[axis], {from.strides[axis], to.strides[axis]});
   }
 
