@@ -77,11 +77,14 @@ class CpuExecutable::Workspace {
 
 CpuExecutable::CpuExecutable(const Program& program, Plan plan, int threads)
     : Executable(program), plan_(std::move(plan)), threads_(threads) {
+  std::size_t heap_bytes = 0;
   for (const auto& step : plan_.steps) {
     scratch_stride_ = std::max(scratch_stride_, rounded(step->scratch_bytes()));
     shared_bytes_ = std::max(shared_bytes_, rounded(step->shared_bytes()));
+    heap_bytes = std::max(heap_bytes, step->heap_bytes());
   }
-  peak_bytes_ = plan_.arena_bytes + shared_bytes_ + scratch_stride_ * static_cast<std::size_t>(threads_);
+  peak_bytes_ =
+      plan_.arena_bytes + heap_bytes + shared_bytes_ + scratch_stride_ * static_cast<std::size_t>(threads_);
   for (const auto& constant : plan_.constants) peak_bytes_ += constant->type().byte_size();
   for (const TensorType& type : argument_types()) peak_bytes_ += type.byte_size();
   for (const TensorType& type : output_types()) peak_bytes_ += type.byte_size();

@@ -39,6 +39,8 @@ class Step {
   virtual std::size_t scratch_bytes() const { return 0; }
   /// Bytes that all threads share during the step.
   virtual std::size_t shared_bytes() const { return 0; }
+  /// Bytes that the step allocates by itself while it runs.
+  virtual std::size_t heap_bytes() const { return 0; }
 };
 
 }  // namespace loipe::cpu

@@ -30,6 +30,14 @@ class ReferenceStep final : public Step {
     std::ranges::copy(result.bytes(), address(context, out_));
   }
 
+  /// Copies of the operands and the result; what the evaluation needs beside is not known.
+  std::size_t heap_bytes() const override {
+    std::size_t bytes = type_.byte_size();
+    for (const StridedView& operand : operands_)
+      bytes += TensorType{operand.dtype, operand.shape}.byte_size();
+    return bytes;
+  }
+
  private:
   static std::byte* address(const RunContext& context, const StridedView& view) {
     return context.bases[view.buffer] + static_cast<std::size_t>(view.offset) * size_of(view.dtype);
