@@ -48,11 +48,6 @@ Value Recorder::full(double value, const Shape& shape, DType dtype) {
   return broadcast(scalar(value, dtype), shape, {});
 }
 
-Value Recorder::iota(std::int64_t n) {
-  return builder_.emit(LOIPE_OP("iota"), {},
-                       {{"dtype", DType::i64}, {"shape", Integers{n}}, {"axis", std::int64_t{0}}});
-}
-
 namespace {
 
 /// Names labels a, b, c, ... in the order in which they are asked for.

@@ -49,8 +49,6 @@ class Recorder {
   Value broadcast(Value a, const Shape& shape, const Integers& dimensions);
   Value reduce_sum(Value a, const Integers& axes);
   Value full(double value, const Shape& shape, DType dtype);
-  /// 0, 1, 2, ... along one axis of extent n.
-  Value iota(std::int64_t n);
 
   /// Sum over all labels that are not in `result` of the product of the values,
   /// where every mask holds. Labels that no operand has must not be in `result`.

@@ -11,13 +11,11 @@ namespace {
 /// Above this code no longer fits the caches and compiling takes seconds; programs of
 /// large tensors are better off with loops.
 constexpr std::int64_t kLargestVectorised = 30'000;
-/// Up to this the code generator may think; beyond, its time outgrows what it gains.
-constexpr std::size_t kLargestFull = 6'000;
 
 class BatchExecutable final : public Executable {
  public:
   BatchExecutable(const Program& program, const BackendOptions& options)
-      : Executable(program), kernel_(program, {.level = level(program), .threads = options.threads}) {
+      : Executable(program), kernel_(program, {.threads = options.threads}) {
     for (const TensorType& type : argument_types()) example_bytes_ += type.byte_size();
     for (const TensorType& type : output_types()) example_bytes_ += type.byte_size();
   }
@@ -29,10 +27,6 @@ class BatchExecutable final : public Executable {
   }
 
  private:
-  static jit::Level level(const Program& program) {
-    return program.size() < kLargestFull ? jit::Level::full : jit::Level::quick;
-  }
-
   void run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const override {
     run_batch_checked(1, arguments, std::vector<bool>(arguments.size(), false), outputs);
   }

@@ -24,6 +24,9 @@ struct BatchKernel::State {
 
 namespace {
 
+/// Scalar nodes; the code generator's full level takes about 60 microseconds for each.
+constexpr std::size_t kLargestFull = 3'000;
+
 /// Elements of one example of each argument or output.
 std::vector<std::size_t> sizes(const std::vector<TensorType>& types) {
   std::vector<std::size_t> result;
@@ -140,11 +143,12 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
     throw Unsupported("program '" + program.name() + "' has no scalar form: " + join(reasons, "; "));
   state_->program = scalar::scalarize(program);
   state_->threads = options.threads > 0 ? options.threads : cpu::available_threads();
-  state_->session = std::make_unique<Session>(options.level);
+  const Level usual = state_->program.nodes.size() <= kLargestFull ? Level::full : Level::quick;
+  state_->session = std::make_unique<Session>(options.level.value_or(usual));
   const int lanes =
       options.lanes > 0 ? options.lanes : vector_bytes() / static_cast<int>(size_of(state_->program.dtype));
   auto module = state_->session->new_module(program.name());
-  state_->shape = emit_scalar_kernel(*state_->session, *module, state_->program, lanes, "loipe_kernel");
+  state_->shape = emit_scalar_kernel(*module, state_->program, lanes, "loipe_kernel");
   state_->session->add(std::move(module));
   state_->kernel = reinterpret_cast<void (*)(const void* const*, void* const*, void*)>(
       state_->session->address("loipe_kernel"));

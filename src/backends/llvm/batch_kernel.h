@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,7 +14,8 @@
 namespace loipe::jit {
 
 struct BatchOptions {
-  Level level = Level::full;
+  /// Absent: full, but quick for long programs, where thinking outgrows what it gains.
+  std::optional<Level> level = {};
   int threads = 0;  ///< 0: all cores; results do not depend on it
   int lanes = 0;    ///< examples per vector; 0: what the running CPU adds in one instruction
 };

@@ -178,6 +178,13 @@ TEST(BatchKernel, RefusesWhatHasNoScalarForm) {
       "program p(%x: f64[2], %i: i64[2]) {\n  %1 = gather(%x, %i) {extents=[2], from=\"#1[a]\"} : f64[2]\n  "
       "return %1\n}\n");
   EXPECT_THROW(jit::BatchKernel(program, {}), Unsupported);
+  // 7/2 is 3 among integers: scalar code, which is floating, must not claim 3.5.
+  const Program integers = program_from_text(
+      "program p(%x: f64[]) {\n  %c1 = constant {value=i64[](7)} : i64[]\n  %c2 = constant {value=i64[](2)} "
+      ": i64[]\n"
+      "  %1 = div(%c1, %c2) : i64[]\n  %2 = convert_element_type(%1) {dtype=f64} : f64[]\n"
+      "  %3 = mul(%x, %2) : f64[]\n  return %3\n}\n");
+  EXPECT_THROW(jit::BatchKernel(integers, {}), Unsupported);
 }
 
 }  // namespace

@@ -211,13 +211,11 @@ class Emitter {
   /// libm for one lane, the C library's vector functions (at most 4 ulp) for more.
   std::string function_name(Op op) const {
     const std::string plain = std::string(scalar::name(op)) + (program_.dtype == DType::f32 ? "f" : "");
-    if (lanes_ == 1) return plain_libm_name(op) + (program_.dtype == DType::f32 ? "f" : "");
+    if (lanes_ == 1) return plain;
     const char* isa = vector_bytes() == 64 ? "e" : vector_bytes() == 32 ? "d" : "b";
     return std::string("_ZGV") + isa + "N" + std::to_string(lanes_) +
-           (scalar::arity(op) == 2 ? "vv_" : "v_") + plain_libm_name(op) +
-           (program_.dtype == DType::f32 ? "f" : "");
+           (scalar::arity(op) == 2 ? "vv_" : "v_") + plain;
   }
-  static std::string plain_libm_name(Op op) { return std::string(scalar::name(op)); }
 
   llvm::Value* call(const Node& node) {
     require(scalar::is_function(node.op), "a scalar op has no code");
@@ -250,7 +248,7 @@ class Emitter {
 
 }  // namespace
 
-KernelShape emit_scalar_kernel(Session&, llvm::Module& module, const scalar::Program& program, int lanes,
+KernelShape emit_scalar_kernel(llvm::Module& module, const scalar::Program& program, int lanes,
                                const std::string& name) {
   return Emitter(module, program, lanes, name).run();
 }

@@ -12,8 +12,6 @@ class Module;
 
 namespace loipe::jit {
 
-class Session;
-
 /// What the emitted kernel expects.
 struct KernelShape {
   int lanes = 1;                    ///< examples per vector
@@ -28,7 +26,7 @@ struct KernelShape {
 /// argument or output of one element per example that is the plain array. Long
 /// programs are cut into functions, values that cross a cut go through scratch, so
 /// compile time stays linear.
-KernelShape emit_scalar_kernel(Session& session, llvm::Module& module, const scalar::Program& program,
-                               int lanes, const std::string& name);
+KernelShape emit_scalar_kernel(llvm::Module& module, const scalar::Program& program, int lanes,
+                               const std::string& name);
 
 }  // namespace loipe::jit

@@ -355,6 +355,9 @@ std::vector<std::string> reasons_against(const loipe::Program& program, std::int
     elements += type.element_count() + operation_count(program, v);
     if (!is_supported(op)) reasons.push_back("op '" + op + "' has no scalar form");
     if (is_floating(type.dtype) && type.dtype != dtype) reasons.push_back("it mixes f32 and f64");
+    // Scalars here are floating; constant folding has left no other static integers.
+    if (is_integer(type.dtype) && is_static[i] && op != "constant" && op != "iota" && !is_movement(op))
+      reasons.push_back("it computes with integers");
     if (is_integer(type.dtype) && !is_static[i])
       reasons.push_back("it computes with integers known only at run time");
     if (elements > largest) {
