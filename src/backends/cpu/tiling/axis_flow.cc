@@ -172,6 +172,8 @@ Flow through_scatter(const Place& p) {
 
 using FlowFunction = Flow (*)(const Place&);
 
+bool is_one(std::int64_t extent) { return extent == 1; }
+
 constexpr std::int64_t kNoSum = std::int64_t{1} << 30;
 
 /// Extent of the other result axes that the same factors have: the rest of the rows or columns.
@@ -216,6 +218,42 @@ std::int64_t extent_beside_in_dot(const Place& p, const AxisFlow& flow) {
   return free_extent_in_dot(p, 1 - side) > 1 ? free_extent_in_dot(p, side) / p.extent() : kNoSum;
 }
 
+/// For every operand which of its axes are summed over; nothing for an op that sums nothing.
+std::vector<std::vector<bool>> summed_axes(const Place& p) {
+  const std::string_view op = p.program.op(p.node).name.value;
+  std::vector<std::vector<bool>> summed;
+  for (std::size_t k = 0; k < p.operands().size(); ++k) summed.emplace_back(p.operand_shape(k).size(), false);
+  if (op == "einsum") {
+    const EinsumSpec spec = EinsumSpec::parse(p.attributes().text("spec"));
+    bool has_sum = false;
+    for (std::size_t k = 0; k < summed.size(); ++k)
+      for (std::size_t axis = 0; axis < summed[k].size(); ++axis)
+        has_sum |= summed[k][axis] = std::ranges::count(spec.result, spec.operands[k][axis]) == 0;
+    if (!has_sum) return {};
+  } else if (op == "dot_general") {
+    for (std::size_t k = 0; k < 2; ++k)
+      for (std::int64_t axis : ops::integers_or(p.attributes(), k == 0 ? "lhs_contract" : "rhs_contract", {}))
+        summed[k][index_of(axis)] = true;
+  } else if (op.starts_with("reduce_")) {
+    for (std::int64_t axis : p.attributes().integers("axes")) summed[0][index_of(axis)] = true;
+  } else {
+    return {};
+  }
+  return summed;
+}
+
+/// With a slice of one the axes on both sides of it become neighbours. If both are summed they become
+/// one run, whose sum is another tree; and the axis before the innermost becomes one of neighbours.
+bool merges_sums(const Shape& shape, std::int64_t axis, const std::vector<bool>& summed) {
+  if (is_innermost(shape, axis)) return true;
+  const auto next_summed = [&](std::int64_t step) {
+    std::int64_t k = axis + step;
+    while (k >= 0 && k < static_cast<std::int64_t>(shape.size()) && shape[index_of(k)] == 1) k += step;
+    return k >= 0 && k < static_cast<std::int64_t>(shape.size()) && summed[index_of(k)];
+  };
+  return next_summed(-1) && next_summed(1);
+}
+
 std::unordered_map<const OpDef*, FlowFunction> make_flows() {
   std::unordered_map<const OpDef*, FlowFunction> flows;
   for (const OpDef* op : all_ops())
@@ -254,6 +292,11 @@ void set_element(Attributes& attributes, const char* name, std::size_t place, st
 
 }  // namespace
 
+bool is_innermost(const Shape& shape, std::int64_t axis) {
+  return std::all_of(shape.begin() + axis + 1, shape.end(), is_one) &&
+         !std::all_of(shape.begin(), shape.begin() + axis, is_one);
+}
+
 std::optional<AxisFlow> axis_flow(const Program& program, Value node, std::int64_t axis) {
   static const std::unordered_map<const OpDef*, FlowFunction> flows = make_flows();
   const DType dtype = program.type(node).dtype;
@@ -265,12 +308,18 @@ std::optional<AxisFlow> axis_flow(const Program& program, Value node, std::int64
 std::int64_t shortest_slice(const Program& program, Value node, std::int64_t axis, const AxisFlow& flow) {
   constexpr std::int64_t kTile = 16;
   const Place place{program, node, axis};
+  const std::vector<std::vector<bool>> summed = summed_axes(place);
+  if (summed.empty()) return 1;
+  std::int64_t shortest = is_innermost(program.shape(node), axis) ? 2 : 1;
+  for (std::size_t k = 0; k < flow.operand_axes.size(); ++k)
+    if (flow.operand_axes[k] != AxisFlow::kWhole &&
+        merges_sums(place.operand_shape(k), flow.operand_axes[k], summed[k]))
+      shortest = 2;
   const bool is_in_all = std::ranges::count(flow.operand_axes, AxisFlow::kWhole) == 0;
-  const std::string_view op = program.op(node).name.value;
-  if (is_in_all || (op != "einsum" && op != "dot_general")) return 1;
-  const std::int64_t others =
-      op == "einsum" ? extent_beside_in_einsum(place) : extent_beside_in_dot(place, flow);
-  return (kTile + others - 1) / std::max<std::int64_t>(others, 1);
+  if (is_in_all) return shortest;
+  const std::int64_t others = program.op(node).name.value == "einsum" ? extent_beside_in_einsum(place)
+                                                                      : extent_beside_in_dot(place, flow);
+  return std::max(shortest, (kTile + others - 1) / std::max<std::int64_t>(others, 1));
 }
 
 Attributes sliced_attributes(const Program& program, Value node, std::int64_t axis, const AxisFlow& flow,

@@ -26,8 +26,12 @@ std::optional<AxisFlow> axis_flow(const Program& program, Value node, std::int64
 
 /// The fewest elements that a slice should have for the node's sake. Where the axis belongs to one
 /// factor of a sum of products alone, it makes rows or columns of a matrix product: less
-/// than a register tile of them wastes it, and one is summed in another order.
+/// than a register tile of them wastes it. And a slice of one changes which axes
+/// are neighbours, and with them, for some, the order of a sum: see merges_sums.
 std::int64_t shortest_slice(const Program& program, Value node, std::int64_t axis, const AxisFlow& flow);
+
+/// All later axes have extent 1, and an earlier one has not.
+bool is_innermost(const Shape& shape, std::int64_t axis);
 
 /// The node's attributes when its axis has `extent` elements instead. A scatter with a
 /// shifted label reads its positions from one more operand, the last.

@@ -11,10 +11,10 @@ namespace loipe::cpu {
 
 namespace {
 
-/// Inner values that are smaller together are not worth a region of their own.
-constexpr std::int64_t kLeastInnerBytes = 128 << 10;
-/// A value that a region may grow from.
-constexpr std::int64_t kLeastSeedBytes = 16 << 10;
+/// Inner values of fewer bytes together, as a share of a tile's, are not worth a region.
+constexpr std::int64_t kInnerShare = 8;
+/// The same for a value that a region may grow from.
+constexpr std::int64_t kSeedShare = 64;
 constexpr std::size_t kMostRegions = 64, kMostSeeds = 256;
 /// Slices that are shorter along the innermost axis waste lines of memory. That matters for values of some
 /// size, among those of the region.
@@ -26,13 +26,6 @@ std::size_t index_of(std::int64_t axis) { return static_cast<std::size_t>(axis);
 
 bool is_leaf(const Program& program, Value v) {
   return &program.op(v) == &argument_op() || &program.op(v) == &constant_op();
-}
-
-/// All later axes have extent 1, and an earlier one has not.
-bool is_innermost(const Shape& shape, std::int64_t axis) {
-  const auto is_one = [](std::int64_t extent) { return extent == 1; };
-  return std::all_of(shape.begin() + axis + 1, shape.end(), is_one) &&
-         !std::all_of(shape.begin(), shape.begin() + axis, is_one);
 }
 
 class RegionFinder {
@@ -62,7 +55,7 @@ class RegionFinder {
   std::vector<Value> seeds_by_size() const {
     std::vector<Value> seeds;
     for (Value v : tiling_.order)
-      if (!is_leaf(program_, v) && bytes(v) >= kLeastSeedBytes) seeds.push_back(v);
+      if (!is_leaf(program_, v) && bytes(v) >= options_.tile_bytes / kSeedShare) seeds.push_back(v);
     std::ranges::stable_sort(seeds, std::ranges::greater(), [&](Value v) { return bytes(v); });
     return seeds;
   }
@@ -70,9 +63,15 @@ class RegionFinder {
   void find_users() {
     users_.resize(program_.size());
     is_output_.assign(program_.size(), false);
-    for (std::uint32_t i = 0; i < program_.size(); ++i)
-      for (Value operand : program_.operands(Value{i})) users_[operand.index].push_back(Value{i});
     for (Value output : program_.outputs()) is_output_[output.index] = true;
+    is_live_ = is_output_;
+    for (auto i = static_cast<std::uint32_t>(program_.size()); i-- > 0;) {
+      if (!is_live_[i]) continue;
+      for (Value operand : program_.operands(Value{i})) {
+        users_[operand.index].push_back(Value{i});
+        is_live_[operand.index] = true;
+      }
+    }
   }
 
   /// Over the axes of the seed, the one whose region hides most; the outer one of equals.
@@ -80,7 +79,7 @@ class RegionFinder {
   /// their tiles are small.
   std::optional<Region> best_region(Value seed) {
     std::optional<Region> best;
-    std::int64_t most = kLeastInnerBytes - 1;
+    std::int64_t most = options_.tile_bytes / kInnerShare - 1;
     for (const std::int64_t longest_need : {std::int64_t{2}, kLine}) {
       for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(program_.shape(seed).size()); ++axis) {
         if (program_.shape(seed)[index_of(axis)] <= longest_need) continue;
@@ -108,13 +107,12 @@ class RegionFinder {
 
   /// Slices of fewer elements than this along the axis are slow, or summed in another order.
   std::int64_t shortest_slice_of(Value node, std::int64_t axis, const AxisFlow& flow) const {
-    const bool is_sum = sums(node);
     std::int64_t shortest = shortest_slice(program_, node, axis, flow);
     if (element_count(program_.shape(node)) < large_) shortest = std::min<std::int64_t>(shortest, 2);
     const auto consider = [&](Value v, std::int64_t own) {
+      if (own == AxisFlow::kWhole) return;
       const Shape& shape = program_.shape(v);
-      if (own == AxisFlow::kWhole || !is_innermost(shape, own)) return;
-      shortest = std::max(shortest, element_count(shape) >= large_ ? kLine : is_sum ? std::int64_t{2} : 1);
+      if (is_innermost(shape, own) && element_count(shape) >= large_) shortest = std::max(shortest, kLine);
     };
     consider(node, axis);
     for (std::size_t k = 0; k < flow.operand_axes.size(); ++k)
@@ -128,7 +126,8 @@ class RegionFinder {
   }
 
   bool add(Region& region, Value node, std::int64_t axis) const {
-    if (is_leaf(program_, node) || tiling_.region_of[node.index] != Tiling::kNone || region.contains(node))
+    if (!is_live_[node.index] || is_leaf(program_, node) || tiling_.region_of[node.index] != Tiling::kNone ||
+        region.contains(node))
       return false;
     std::optional<AxisFlow> flow = axis_flow(program_, node, axis);
     if (!flow || shortest_slice_of(node, axis, *flow) > region.slice) return false;
@@ -255,15 +254,16 @@ class RegionFinder {
     std::int64_t slice = options_.tile_bytes * region.extent / std::max<std::int64_t>(live, 1);
     if (options_.is_parallel) slice = std::min(slice, region.extent / kEnoughTiles);
     slice = std::max(slice, shortest);
-    if (slice >= region.extent) return false;
     region.slice = even_slice(region.extent, slice, shortest);
-    return true;
+    return region.slice < region.extent;
   }
 
-  /// A divisor of the extent if one is near, so that all tiles are of one length.
+  /// A divisor of the extent if one is near, so that all tiles are of one length; else
+  /// the next length that leaves no last tile which is too short.
   static std::int64_t even_slice(std::int64_t extent, std::int64_t slice, std::int64_t shortest) {
     for (std::int64_t divisor = slice; divisor >= std::max((slice + 1) / 2, shortest); --divisor)
       if (extent % divisor == 0) return divisor;
+    while (slice < extent && extent % slice != 0 && extent % slice < shortest) ++slice;
     return slice;
   }
 
@@ -285,8 +285,9 @@ class RegionFinder {
     const std::size_t blocks = program_.size() + tiling_.regions.size();
     std::vector<std::uint32_t> missing(blocks, 0);
     for (std::uint32_t i = 0; i < program_.size(); ++i)
-      for (Value operand : program_.operands(Value{i}))
-        missing[block_of(Value{i})] += block_of(operand) != block_of(Value{i});
+      if (is_live_[i])
+        for (Value operand : program_.operands(Value{i}))
+          missing[block_of(Value{i})] += block_of(operand) != block_of(Value{i});
     // A region stands where its first member does.
     const auto key = [&](std::size_t block) {
       const bool is_node = block < program_.size();
@@ -317,8 +318,8 @@ class RegionFinder {
   const Program& program_;
   TilingOptions options_;
   Tiling tiling_;
-  std::vector<std::vector<Value>> users_;  ///< once per use
-  std::vector<bool> is_output_;
+  std::vector<std::vector<Value>> users_;  ///< that an output needs, once per use
+  std::vector<bool> is_output_, is_live_;
   std::int64_t large_ = 0;  ///< elements of a value that counts as large in the region that grows
 };
 
