@@ -9,9 +9,12 @@ namespace loipe::cpu {
 
 Plan lower(const Program& program, const KernelTable& kernels) { return Lowering(program, kernels).run(); }
 
-Lowering::Lowering(const Program& program, const KernelTable& kernels)
+Lowering::Lowering(const Program& program, const KernelTable& kernels,
+                   std::shared_ptr<KernelCollector> collector)
     : program_(program),
       kernels_(kernels),
+      compiles_kernels_(collector == nullptr),
+      collector_(collector ? std::move(collector) : std::make_shared<KernelCollector>()),
       uses_(program.size(), 0),
       views_(program.size()),
       is_defined_(program.size(), false),
@@ -28,6 +31,7 @@ Plan Lowering::run() {
   for (std::uint32_t i = 0; i < program_.size(); ++i)
     if (uses_[i] > 0 && !is_defined_[i]) lower_node(Value{i});
   write_outputs();
+  if (compiles_kernels_) collector_->compile();
   plan_.arena_bytes = plan_arena(plan_.buffers);
   return std::move(plan_);
 }
