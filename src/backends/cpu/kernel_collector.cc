@@ -23,11 +23,13 @@ bool is_switched_off() {
 }  // namespace
 
 struct KernelCollector::State {
-  jit::KernelCompiler compiler{jit::Level::moderate};
+  explicit State(const KernelTable& kernels)
+      : compiler(jit::Level::quick, {kernels.f32.transpose, kernels.f64.transpose}) {}
+  jit::KernelCompiler compiler;
   int vector_bytes = is_switched_off() ? 0 : jit::vector_bytes();
 };
 
-KernelCollector::KernelCollector() : state_(std::make_unique<State>()) {}
+KernelCollector::KernelCollector(const KernelTable& kernels) : state_(std::make_unique<State>(kernels)) {}
 
 int KernelCollector::vector_bytes() const { return state_->vector_bytes; }
 
@@ -41,7 +43,7 @@ void KernelCollector::compile() { state_->compiler.compile(); }
 
 struct KernelCollector::State {};
 
-KernelCollector::KernelCollector() = default;
+KernelCollector::KernelCollector(const KernelTable&) {}
 int KernelCollector::vector_bytes() const { return 0; }
 const kernel::Function* KernelCollector::add(const kernel::Kernel&) { return nullptr; }
 void KernelCollector::compile() {}

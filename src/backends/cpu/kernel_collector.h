@@ -3,6 +3,7 @@
 
 #include <memory>
 
+#include "backends/cpu/kernels/kernel_table.h"
 #include "backends/kernel/kernel.h"
 
 namespace loipe::cpu {
@@ -11,7 +12,7 @@ namespace loipe::cpu {
 /// lowering ends. Steps share it, as the code lives as long as it does.
 class KernelCollector {
  public:
-  KernelCollector();
+  explicit KernelCollector(const KernelTable& kernels);
   ~KernelCollector();
 
   /// Bytes of the vectors that kernels are compiled for; 0 if none can be compiled.

@@ -52,9 +52,9 @@ const char* name_of(Reduction reduction) {
 }  // namespace
 
 std::string to_text(const Kernel& kernel) {
-  std::string text = "kernel over " + list(kernel.extents) + ", " + std::to_string(kernel.lanes) +
-                     " lanes, chunks of " + std::to_string(kernel.chunk) + " in loop " +
-                     std::to_string(kernel.chunked);
+  std::string text = "kernel over " + list(kernel.extents) + ", " + std::to_string(kernel.vectors) + " x " +
+                     std::to_string(kernel.lanes) + " lanes, chunks of " + std::to_string(kernel.chunk) +
+                     " in loop " + std::to_string(kernel.chunked);
   if (kernel.block_rows > 0) text += ", blocks of " + std::to_string(kernel.block_rows) + " rows";
   if (kernel.reduction != Reduction::none)
     text += std::string(", ") + name_of(kernel.reduction) + " over the last " +
@@ -82,14 +82,13 @@ void verify_schedule(const Kernel& kernel) {
   const std::size_t rank = kernel.rank();
   require(rank > 0, "a kernel has no loop");
   for (std::int64_t extent : kernel.extents) require(extent > 0, "a kernel has an empty loop");
-  require(kernel.lanes >= 1 && kernel.lanes <= kernel.extents.back(),
+  require(kernel.lanes >= 1 && kernel.vectors >= 1 && kernel.step() <= kernel.extents.back(),
           "a kernel has more lanes than its last loop");
   require(kernel.chunked < rank && kernel.chunk >= 1, "a kernel has no chunks");
-  require(kernel.chunked + 1 < rank || kernel.chunk >= kernel.lanes, "a chunk is shorter than a vector");
+  require(kernel.chunked + 1 < rank || kernel.chunk >= kernel.step(), "a chunk is shorter than a vector");
   require(kernel.chunk <= kernel.extents[kernel.chunked], "a chunk is longer than its loop");
   if (kernel.block_rows == 0) return;
-  require(rank >= 2 && kernel.chunked + 2 <= rank && kernel.block_rows <= kernel.lanes &&
-              kernel.lanes % kernel.block_rows == 0 && kernel.block_rows <= kernel.extents[rank - 2],
+  require(rank >= 2 && kernel.chunked + 2 <= rank && kernel.block_rows <= kernel.extents[rank - 2],
           "the blocks of a kernel do not fit");
   require(kernel.chunked + 2 < rank || kernel.chunk >= kernel.block_rows, "a chunk is shorter than a block");
 }

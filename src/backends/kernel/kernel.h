@@ -48,8 +48,9 @@ struct Store {
 
 /// A nest of loops around straight-line code: what the dialects print.
 ///
-/// The last loop runs over vectors of `lanes` indices. The last vector overlaps the
-/// one before it and computes the same elements again, so extents.back() >= lanes.
+/// The last loop runs over `vectors` vectors of `lanes` indices at a time. The last ones
+/// overlap those before and compute the same elements again, so the loop must not be
+/// shorter.
 /// The range of the loop `chunked` falls into chunks of `chunk` indices, the last one
 /// taking the rest. A tile is one chunk at one index of the loops before; tiles are
 /// what the compiled function is called for, in any order and on any thread.
@@ -64,13 +65,14 @@ struct Kernel {
   Reduction reduction = Reduction::none;
   std::size_t reduced_loops = 0;
 
-  int lanes = 1;
+  int lanes = 1, vectors = 1;
   std::size_t chunked = 0;
   std::int64_t chunk = 1;
   /// Rows of the blocks in which transposed accesses are read, 0 without any.
   int block_rows = 0;
 
   std::size_t rank() const { return extents.size(); }
+  std::int64_t step() const { return std::int64_t{lanes} * vectors; }
   std::int64_t chunks() const;
   std::int64_t tiles() const;
 };

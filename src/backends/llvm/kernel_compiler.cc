@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "backends/llvm/kernel_emitter.h"
 #include "backends/llvm/op_emitter.h"
 
 namespace loipe::jit {
@@ -16,7 +15,8 @@ std::string name_of(std::size_t function) { return "loipe_kernel_" + std::to_str
 
 }  // namespace
 
-KernelCompiler::KernelCompiler(Level level) : level_(level) {}
+KernelCompiler::KernelCompiler(Level level, const KernelHelpers& helpers)
+    : level_(level), helpers_(helpers) {}
 KernelCompiler::~KernelCompiler() = default;
 
 bool KernelCompiler::supports(const kernel::Kernel& kernel) {
@@ -38,7 +38,8 @@ void KernelCompiler::compile() {
   if (pending_.empty()) return;
   if (!session_) session_ = std::make_unique<Session>(level_, Contraction::explicit_only);
   auto module = session_->new_module("kernels_" + std::to_string(pending_.front().function));
-  for (const Pending& pending : pending_) emit_kernel(*module, pending.kernel, name_of(pending.function));
+  for (const Pending& pending : pending_)
+    emit_kernel(*module, pending.kernel, helpers_, name_of(pending.function));
   session_->add(std::move(module));
   for (const Pending& pending : pending_)
     functions_[pending.function] =

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "backends/llvm/op_emitter.h"
-#include "backends/llvm/transpose_emitter.h"
 #include "base/check.h"
 
 namespace loipe::jit {
@@ -26,8 +25,9 @@ enum class Depth { everywhere, row, element };
 
 class Emitter {
  public:
-  Emitter(llvm::Module& module, const Kernel& kernel, const std::string& name)
+  Emitter(llvm::Module& module, const Kernel& kernel, const KernelHelpers& helpers, const std::string& name)
       : kernel_(kernel),
+        helpers_(helpers),
         module_(module),
         b_(module.getContext()),
         ops_(module, b_, kernel.lanes),
@@ -154,7 +154,7 @@ class Emitter {
 
   void emit_loops(std::size_t l, llvm::Value* from, llvm::Value* to) {
     if (kernel_.block_rows > 0 && l + 1 == last_) return emit_blocks(from, to);
-    if (l == last_) return emit_row(from, to, divides(lane_count_, l));
+    if (l == last_) return emit_row(from, to, divides(kernel_.step(), l));
     loop(from, to, 1,
          [&](llvm::Value* i) { at_index(i, l, [&] { emit_loops(l + 1, index(0), index(extent(l + 1))); }); });
   }
@@ -165,7 +165,7 @@ class Emitter {
   std::int64_t block_width() const {
     const std::int64_t size = extent(last_), blocks = (size + kBlockWidth - 1) / kBlockWidth;
     const std::int64_t width = (size + blocks - 1) / blocks;
-    return std::min(size, (width + lane_count_ - 1) / lane_count_ * lane_count_);
+    return std::min(size, (width + kernel_.step() - 1) / kernel_.step() * kernel_.step());
   }
 
   llvm::Value* new_block(const Access& access) {
@@ -197,29 +197,33 @@ class Emitter {
           if (blocks_[k])
             at_[k] = b_.CreateGEP(memory_type(kernel_.accesses[k].dtype), blocks_[k],
                                   b_.CreateMul(row, index(width)));
-        emit_row(index(0), index(width), width % lane_count_ == 0);
+        emit_row(index(0), index(width), width % kernel_.step() == 0);
       });
     });
   }
 
   void fill_block(std::size_t k, std::int64_t width) {
     const Access& access = kernel_.accesses[k];
-    llvm::Type* element = memory_type(access.dtype);
-    llvm::Function* transpose = transpose_function(module_, static_cast<unsigned>(size_of(access.dtype)),
-                                                   lane_count_, kernel_.block_rows);
-    overlapping_loop(index(0), index(width), lane_count_, width % lane_count_ == 0, [&](llvm::Value* i) {
-      b_.CreateCall(transpose, {moved(k, at_[k], i, last_), index(access.strides[last_]),
-                                b_.CreateGEP(element, blocks_[k], i), index(width)});
-    });
+    const auto address = size_of(access.dtype) == sizeof(float)
+                             ? reinterpret_cast<std::uintptr_t>(helpers_.transpose_f32)
+                             : reinterpret_cast<std::uintptr_t>(helpers_.transpose_f64);
+    llvm::Type *pointer = b_.getPtrTy(), *number = b_.getInt64Ty();
+    auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, number, pointer, number, number}, false);
+    b_.CreateCall(
+        type, b_.CreateIntToPtr(b_.getInt64(address), pointer),
+        {at_[k], index(access.strides[last_]), blocks_[k], index(kernel_.block_rows), index(width)});
   }
 
   // The body ---------------------------------------------------------------------
 
   void emit_row(llvm::Value* from, llvm::Value* to, bool divides) {
     compute(Depth::row, nullptr);
-    overlapping_loop(from, to, lane_count_, divides, [&](llvm::Value* i) {
-      compute(Depth::element, i);
-      for (const kernel::Store& store : kernel_.stores) emit_store(store, i);
+    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) {
+      for (int vector = 0; vector < kernel_.vectors; ++vector) {
+        llvm::Value* at = b_.CreateAdd(i, index(std::int64_t{vector} * lane_count_));
+        compute(Depth::element, at);
+        for (const kernel::Store& store : kernel_.stores) emit_store(store, at);
+      }
     });
   }
 
@@ -296,6 +300,7 @@ class Emitter {
   }
 
   const Kernel& kernel_;
+  const KernelHelpers& helpers_;
   llvm::Module& module_;
   llvm::IRBuilder<> b_;
   OpEmitter ops_;
@@ -310,8 +315,9 @@ class Emitter {
 
 }  // namespace
 
-void emit_kernel(llvm::Module& module, const Kernel& kernel, const std::string& name) {
-  Emitter(module, kernel, name).run();
+void emit_kernel(llvm::Module& module, const Kernel& kernel, const KernelHelpers& helpers,
+                 const std::string& name) {
+  Emitter(module, kernel, helpers, name).run();
 }
 
 }  // namespace loipe::jit

@@ -41,7 +41,7 @@ void expect_agreement(const Shape& space, std::uint64_t seed, DType dtype, bool 
   SCOPED_TRACE("seed " + std::to_string(seed) + ", rank " + std::to_string(space.size()) + ", first extent " +
                std::to_string(space[0]) + (exact ? ", exact" : ""));
   RandomGroup random(seed, space, dtype, exact);
-  const auto collector = std::make_shared<cpu::KernelCollector>();
+  const auto collector = std::make_shared<cpu::KernelCollector>(cpu::kernels_of_this_cpu());
   std::optional<cpu::PlacedKernel> placed = cpu::kernel_of(random.group(), jit::vector_bytes());
   ASSERT_TRUE(placed);
   SCOPED_TRACE(kernel::to_text(placed->kernel));

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <numeric>
+#include <limits>
 
 #include "backends/cpu/steps/group_body.h"
 
@@ -19,7 +19,9 @@ using kernel::Kind;
 /// Elementary operations of a task, so that a task is worth its dispatch.
 constexpr std::int64_t kTileCost = 1 << 15;
 /// Narrower blocks of rows are no better than gathers.
-constexpr int kFewestBlockRows = 4;
+constexpr std::int64_t kFewestBlockRows = 4;
+/// A line of f32.
+constexpr std::int64_t kBlockRows = 16;
 
 std::int64_t cost_of(const kernel::Node& node) {
   if (node.kind == Kind::constant) return 0;
@@ -31,6 +33,12 @@ std::int64_t cost_of(const kernel::Node& node) {
 
 int largest_power_of_two(std::int64_t limit) {
   return static_cast<int>(std::bit_floor(static_cast<std::uint64_t>(limit)));
+}
+
+/// Contiguous along the loop, but not along the last.
+bool is_transposed(const Access& access, std::size_t loop) {
+  return !access.is_written && size_of(access.dtype) >= sizeof(float) && access.strides[loop] == 1 &&
+         access.strides.back() > 1;
 }
 
 class Builder {
@@ -87,13 +95,30 @@ class Builder {
       if (node.kind != Kind::constant) widest = std::max(widest, size_of(node.dtype));
     const std::int64_t most = vector_bytes_ / static_cast<int>(std::max<std::size_t>(widest, sizeof(float)));
     kernel().lanes = largest_power_of_two(std::min(most, kernel().extents.back()));
+    kernel().vectors = best_vectors();
+  }
+
+  /// The code generator keeps values in memory between the steps of a loop, so a step
+  /// costs about as much as a few instructions on a vector; more vectors in a step
+  /// overlap more and make longer code.
+  int best_vectors() const {
+    constexpr std::int64_t kStepCost = 12, kLongestStep = 128;
+    const std::int64_t extent = result_.kernel.extents.back(), cost = result_.element_cost;
+    int best = 1;
+    std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
+    for (int vectors = 1; vectors <= 8 && vectors * result_.kernel.lanes <= extent; ++vectors) {
+      const std::int64_t step = std::int64_t{vectors} * result_.kernel.lanes;
+      const std::int64_t total = (extent + step - 1) / step * (vectors * cost + kStepCost);
+      if (vectors > 1 && vectors * cost > kLongestStep) break;
+      if (total < best_cost) best = vectors, best_cost = total;
+    }
+    return best;
   }
 
   /// How many operands a block over this loop and the last one would transpose.
   std::int64_t transposed_by(std::size_t loop) const {
-    return std::ranges::count_if(result_.kernel.accesses, [loop](const Access& access) {
-      return !access.is_written && access.strides[loop] == 1 && access.strides.back() > 1;
-    });
+    return std::ranges::count_if(result_.kernel.accesses,
+                                 [loop](const Access& access) { return is_transposed(access, loop); });
   }
 
   void choose_blocks() {
@@ -103,12 +128,11 @@ class Builder {
     for (std::size_t loop = rank - 1; loop-- > 0;)
       if (const std::int64_t count = transposed_by(loop); count > most) best = loop, most = count;
     if (best == rank) return;
-    const int rows = largest_power_of_two(std::min<std::int64_t>(kernel().lanes, kernel().extents[best]));
+    const std::int64_t rows = std::min(kBlockRows, kernel().extents[best]);
     if (rows < kFewestBlockRows) return;
     move_before_last(best);
-    kernel().block_rows = rows;
-    for (Access& access : kernel().accesses)
-      access.is_transposed = !access.is_written && access.strides[rank - 2] == 1 && access.strides.back() > 1;
+    kernel().block_rows = static_cast<int>(rows);
+    for (Access& access : kernel().accesses) access.is_transposed = is_transposed(access, rank - 2);
   }
 
   void move_before_last(std::size_t loop) {
@@ -130,7 +154,7 @@ class Builder {
     for (std::size_t k = loop + 1; k < rank; ++k) inner *= kernel().extents[k];
     while (loop > 0 && inner * kernel().extents[loop] < kTileCost) inner *= kernel().extents[loop--];
     const std::int64_t extent = kernel().extents[loop];
-    const std::int64_t unit = loop + 1 == rank                              ? kernel().lanes
+    const std::int64_t unit = loop + 1 == rank                              ? kernel().step()
                               : loop + 2 == rank && kernel().block_rows > 0 ? kernel().block_rows
                                                                             : 1;
     const std::int64_t wanted = (kTileCost + inner - 1) / inner;
