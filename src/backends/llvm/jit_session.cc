@@ -68,12 +68,14 @@ struct Session::State {
   std::string features, cpu;
 };
 
-Session::Session(Level level) : state_(std::make_unique<State>()) {
+Session::Session(Level level, Contraction contraction) : state_(std::make_unique<State>()) {
   initialise_once();
   auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost(), "no JIT for this machine");
-  machine.setCodeGenOptLevel(level == Level::quick ? llvm::CodeGenOptLevel::None
-                                                   : llvm::CodeGenOptLevel::Default);
-  machine.getOptions().AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  machine.setCodeGenOptLevel(level == Level::quick      ? llvm::CodeGenOptLevel::None
+                             : level == Level::moderate ? llvm::CodeGenOptLevel::Less
+                                                        : llvm::CodeGenOptLevel::Default);
+  machine.getOptions().AllowFPOpFusion =
+      contraction == Contraction::anywhere ? llvm::FPOpFusion::Fast : llvm::FPOpFusion::Standard;
   if (vector_bytes() < 64) machine.addFeatures({"-avx512f", "-avx512dq", "-avx512vl", "-avx512bw"});
   if (vector_bytes() < 32) machine.addFeatures({"-avx2", "-fma", "-avx"});
   if (vector_bytes() == 64) machine.addFeatures({"-prefer-256-bit"});

@@ -13,8 +13,11 @@ class TargetMachine;
 namespace loipe::jit {
 
 /// How much the code generator should think. `quick` translates instruction by
-/// instruction; `full` schedules and allocates registers globally.
-enum class Level { quick, full };
+/// instruction; `full` schedules and allocates registers globally; `moderate` lies between.
+enum class Level { quick, moderate, full };
+
+/// Which multiplications and additions become one instruction with one rounding.
+enum class Contraction { anywhere, explicit_only };
 
 /// Width of the vectors that the running CPU adds and multiplies in one instruction,
 /// in bytes: 64, 32 or 16. LOIPE_SIMD=avx2 or baseline forces a narrower one.
@@ -23,7 +26,7 @@ int vector_bytes();
 /// Machine code in memory. Code stays as long as the session lives.
 class Session {
  public:
-  explicit Session(Level level);
+  explicit Session(Level level, Contraction contraction = Contraction::anywhere);
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;

@@ -6,8 +6,7 @@
 
 #include <algorithm>
 
-#include "backends/llvm/jit_session.h"
-#include "base/check.h"
+#include "backends/llvm/op_emitter.h"
 
 namespace loipe::jit {
 
@@ -72,6 +71,7 @@ class Emitter {
         lanes_(lanes),
         name_(std::move(name)),
         builder_(module.getContext()),
+        ops_(module, builder_, lanes),
         cuts_(program),
         stores_(program.nodes.size()) {
     llvm::LLVMContext& context = module.getContext();
@@ -144,88 +144,22 @@ class Emitter {
   }
   llvm::Align element_alignment() const { return llvm::Align(size_of(program_.dtype)); }
 
-  llvm::Constant* constant(double value) { return llvm::ConstantFP::get(number_, value); }
-
   llvm::Value* raw(Id id) {
     const Node& node = program_.nodes[id];
-    if (node.op == Op::constant) return constant(program_.constants[node.operands[0]]);
+    if (node.op == Op::constant) return ops_.constant(program_.dtype, program_.constants[node.operands[0]]);
     if (id >= first_) return values_[id - first_];
     auto [place, is_new] = imported_.try_emplace(id, nullptr);
     if (is_new) place->second = node.op == Op::argument ? compute(node) : load(scratch(cuts_.slot(id)));
     return place->second;
   }
-  /// As a number: truth values are 0 and 1.
-  llvm::Value* number(Id id) {
-    llvm::Value* value = raw(id);
-    return value->getType()->isIntOrIntVectorTy() ? builder_.CreateUIToFP(value, number_) : value;
-  }
-  llvm::Value* truth(Id id) {
-    llvm::Value* value = raw(id);
-    return value->getType()->isIntOrIntVectorTy() ? value : builder_.CreateFCmpUNE(value, constant(0));
-  }
+  llvm::Value* number(Id id) { return ops_.number(raw(id), program_.dtype); }
 
   llvm::Value* compute(const Node& node) {
     if (node.op == Op::argument)
       return load(element_address(base(bases_in_, 0, node.operands[0]), node.operands[1]));
-    const Id a = node.operands[0], b = node.operands[1], c = node.operands[2];
-    switch (node.op) {
-      case Op::add: return builder_.CreateFAdd(number(a), number(b));
-      case Op::sub: return builder_.CreateFSub(number(a), number(b));
-      case Op::mul: return builder_.CreateFMul(number(a), number(b));
-      case Op::div: return builder_.CreateFDiv(number(a), number(b));
-      case Op::neg: return builder_.CreateFNeg(number(a));
-      case Op::abs: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, number(a));
-      case Op::sqrt: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, number(a));
-      case Op::floor: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, number(a));
-      case Op::ceil: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::ceil, number(a));
-      case Op::round: return builder_.CreateUnaryIntrinsic(llvm::Intrinsic::rint, number(a));
-      case Op::max: return extreme(number(a), number(b), llvm::CmpInst::FCMP_OGT);
-      case Op::min: return extreme(number(a), number(b), llvm::CmpInst::FCMP_OLT);
-      case Op::eq: return builder_.CreateFCmpOEQ(number(a), number(b));
-      case Op::ne: return builder_.CreateFCmpUNE(number(a), number(b));
-      case Op::lt: return builder_.CreateFCmpOLT(number(a), number(b));
-      case Op::le: return builder_.CreateFCmpOLE(number(a), number(b));
-      case Op::gt: return builder_.CreateFCmpOGT(number(a), number(b));
-      case Op::ge: return builder_.CreateFCmpOGE(number(a), number(b));
-      case Op::logical_and: return builder_.CreateAnd(truth(a), truth(b));
-      case Op::logical_or: return builder_.CreateOr(truth(a), truth(b));
-      case Op::logical_xor: return builder_.CreateXor(truth(a), truth(b));
-      case Op::logical_not: return builder_.CreateNot(truth(a));
-      case Op::select: return select(a, b, c);
-      default: return call(node);
-    }
-  }
-
-  llvm::Value* select(Id condition, Id on_true, Id on_false) {
-    llvm::Value *x = raw(on_true), *y = raw(on_false);
-    if (x->getType() != y->getType()) x = number(on_true), y = number(on_false);
-    return builder_.CreateSelect(truth(condition), x, y);
-  }
-
-  /// NaN in the first operand stays; one in the second is never smaller or larger.
-  llvm::Value* extreme(llvm::Value* x, llvm::Value* y, llvm::CmpInst::Predicate order) {
-    llvm::Value* first = builder_.CreateOr(builder_.CreateFCmpUNO(x, x), builder_.CreateFCmp(order, x, y));
-    return builder_.CreateSelect(first, x, y);
-  }
-
-  /// libm for one lane, the C library's vector functions (at most 4 ulp) for more.
-  std::string function_name(Op op) const {
-    const std::string plain = std::string(scalar::name(op)) + (program_.dtype == DType::f32 ? "f" : "");
-    if (lanes_ == 1) return plain;
-    const char* isa = vector_bytes() == 64 ? "e" : vector_bytes() == 32 ? "d" : "b";
-    return std::string("_ZGV") + isa + "N" + std::to_string(lanes_) +
-           (scalar::arity(op) == 2 ? "vv_" : "v_") + plain;
-  }
-
-  llvm::Value* call(const Node& node) {
-    require(scalar::is_function(node.op), "a scalar op has no code");
     std::vector<llvm::Value*> operands;
-    for (int k = 0; k < scalar::arity(node.op); ++k) operands.push_back(number(node.operands[k]));
-    llvm::FunctionType* type =
-        llvm::FunctionType::get(number_, std::vector<llvm::Type*>(operands.size(), number_), false);
-    llvm::FunctionCallee callee = module_.getOrInsertFunction(function_name(node.op), type);
-    llvm::cast<llvm::Function>(callee.getCallee())->setDoesNotAccessMemory();
-    return builder_.CreateCall(callee, operands);
+    for (int k = 0; k < scalar::arity(node.op); ++k) operands.push_back(raw(node.operands[k]));
+    return ops_.emit(node.op, program_.dtype, operands);
   }
 
   llvm::Module& module_;
@@ -233,6 +167,7 @@ class Emitter {
   int lanes_;
   std::string name_;
   llvm::IRBuilder<> builder_;
+  OpEmitter ops_;
   Cuts cuts_;
   std::vector<std::vector<std::size_t>> stores_;  ///< per node: the stores of its value
   llvm::Type *scalar_ = nullptr, *number_ = nullptr;

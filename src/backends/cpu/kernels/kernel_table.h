@@ -71,6 +71,8 @@ struct FloatKernels {
   int tile_rows;  ///< largest rows of a ProductTile; its columns are 1 or 2 vectors
   void (*product_tile[kMaxTileRows][kMaxTileVectors])(const ProductTile<T>&);
   void (*pack)(const PackedPanel<T>&);
+  /// to[row*columns + column] = from[row + column*stride]
+  void (*transpose)(const T* from, std::ptrdiff_t stride, T* to, std::ptrdiff_t rows, std::ptrdiff_t columns);
   void (*lane_sums)(const LaneSums<T>&);
   /// Sum of a[i]*b[i]. Like reduce, a tree over vectors that depends on n alone.
   T (*dot)(const T* a, const T* b, std::ptrdiff_t n);

@@ -5,6 +5,7 @@
 
 #include "backends/cpu/lowering/lowering.h"
 #include "backends/cpu/steps/block_step.h"
+#include "backends/cpu/steps/kernel_step.h"
 #include "backends/cpu/steps/scalar_step.h"
 
 namespace loipe::cpu {
@@ -140,8 +141,10 @@ void Fusion::close(const Shape& space) {
     }
   }
   if (writes.empty()) return;
-  auto step = space.empty() ? make_scalar_step(group, lowering_.kernels())
-                            : make_block_step(group, lowering_.kernels());
+  std::unique_ptr<Step> step = make_group_kernel_step(group, lowering_.kernel_collector());
+  if (!step)
+    step = space.empty() ? make_scalar_step(group, lowering_.kernels())
+                         : make_block_step(group, lowering_.kernels());
   lowering_.emit(std::move(step), reads, writes);
   for (BufferId buffer : closing.consumed) lowering_.consume_buffer(buffer);
 }

@@ -36,11 +36,13 @@ BorderViews BorderViews::contiguous(const Program& program) {
 }
 
 Lowering::Lowering(const Program& program, const KernelTable& kernels, const TilingOptions& tiling,
-                   BorderViews border)
+                   BorderViews border, std::shared_ptr<KernelCollector> collector)
     : program_(program),
       kernels_(kernels),
       tiling_(tiling),
       border_(std::move(border)),
+      compiles_kernels_(collector == nullptr),
+      collector_(collector ? std::move(collector) : std::make_shared<KernelCollector>(kernels)),
       uses_(program.size(), 0),
       views_(program.size()),
       is_defined_(program.size(), false),
@@ -65,6 +67,7 @@ Plan Lowering::run() {
     }
   }
   write_outputs();
+  if (compiles_kernels_) collector_->compile();
   plan_.arena_bytes = plan_arena(plan_.buffers);
   return std::move(plan_);
 }

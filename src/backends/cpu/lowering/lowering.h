@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "backends/cpu/kernel_collector.h"
 #include "backends/cpu/kernels/kernel_table.h"
 #include "backends/cpu/lowering/fusion.h"
 #include "backends/cpu/plan.h"
@@ -31,13 +32,15 @@ struct BorderViews {
 /// and how often it is still needed.
 class Lowering {
  public:
+  /// Kernels go to the collector; without one, to a new one that run() compiles.
   Lowering(const Program& program, const KernelTable& kernels, const TilingOptions& tiling,
-           BorderViews border);
+           BorderViews border, std::shared_ptr<KernelCollector> collector = nullptr);
   Plan run();
 
   const Program& program() const { return program_; }
   const KernelTable& kernels() const { return kernels_; }
   Fusion& fusion() { return fusion_; }
+  const std::shared_ptr<KernelCollector>& kernel_collector() const { return collector_; }
 
   /// Where the value lies; runs the group that computes it if that is still open.
   const StridedView& view(Value v);
@@ -86,6 +89,8 @@ class Lowering {
   const KernelTable& kernels_;
   TilingOptions tiling_;
   BorderViews border_;
+  bool compiles_kernels_;
+  std::shared_ptr<KernelCollector> collector_;
   Plan plan_;
   std::vector<std::uint32_t> uses_;     ///< per value: uses by nodes not yet lowered, and as output
   std::vector<std::uint32_t> pending_;  ///< per buffer: uses to come of the values that lie there

@@ -65,7 +65,7 @@ std::unique_ptr<TilePlan> Lowering::plan_tile(const TileProgram& tile, std::span
   }
   TilingOptions inner = tiling_;
   inner.is_parallel = false;
-  result->plan = Lowering(tile.program, kernels_, inner, std::move(border)).run();
+  result->plan = Lowering(tile.program, kernels_, inner, std::move(border), collector_).run();
   return result;
 }
 

@@ -24,13 +24,8 @@ void transpose(const Element* from, std::int64_t stride, std::int64_t rows, std:
                const KernelTable& kernels) {
   using Float = std::conditional_t<sizeof(Element) == sizeof(float), float, double>;
   if constexpr (sizeof(Element) == sizeof(Float))
-    kernels.floats<Float>().pack({.out = reinterpret_cast<Float*>(to),
-                                  .in = reinterpret_cast<const Float*>(from),
-                                  .depth = rows,
-                                  .columns = columns,
-                                  .in_k = 1,
-                                  .in_column = stride,
-                                  .width = columns});
+    kernels.floats<Float>().transpose(reinterpret_cast<const Float*>(from), stride,
+                                      reinterpret_cast<Float*>(to), rows, columns);
 }
 
 }  // namespace

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels of random groups: compiled, interpreted and in blocks they agree.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "backends/cpu/kernel_collector.h"
+#include "backends/cpu/simd_level.h"
+#include "backends/cpu/steps/block_step.h"
+#include "backends/cpu/steps/kernel_step.h"
+#include "backends/kernel/kernel_interpreter.h"
+#include "backends/llvm/jit_session.h"
+#include "support/random_group.h"
+
+namespace loipe {
+namespace {
+
+using testing::RandomGroup;
+
+class KernelEmitterTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    setenv("LOIPE_SIMD", GetParam(), 1);
+    try {
+      cpu::kernels_of_this_cpu();
+    } catch (const std::exception&) {
+      GTEST_SKIP() << "not on this CPU";
+    }
+  }
+  void TearDown() override { unsetenv("LOIPE_SIMD"); }
+};
+INSTANTIATE_TEST_SUITE_P(Simd, KernelEmitterTest, ::testing::Values("baseline", "avx2", "avx512"),
+                         [](const auto& level) { return std::string(level.param); });
+
+const Shape kSpaces[] = {{1},        {3},          {17},        {64},          {1000},      {3, 17},
+                         {17, 3},    {64, 64},     {17, 33},    {5, 1, 7},     {8, 16, 32}, {3, 64, 17},
+                         {64, 3, 9}, {2, 3, 4, 5}, {20, 9, 40}, {1, 200, 130}, {300, 2},    {2, 5000},
+                         {40, 8},    {13, 4, 65},  {9, 100, 4}};
+
+void expect_agreement(const Shape& space, std::uint64_t seed, DType dtype, bool exact) {
+  SCOPED_TRACE("seed " + std::to_string(seed) + ", rank " + std::to_string(space.size()) + ", first extent " +
+               std::to_string(space[0]) + (exact ? ", exact" : ""));
+  RandomGroup random(seed, space, dtype, exact);
+  const auto collector = std::make_shared<cpu::KernelCollector>(cpu::kernels_of_this_cpu());
+  std::optional<cpu::PlacedKernel> placed = cpu::kernel_of(random.group(), jit::vector_bytes());
+  ASSERT_TRUE(placed);
+  SCOPED_TRACE(kernel::to_text(placed->kernel));
+  const auto step = cpu::make_kernel_step(*placed, collector);
+  ASSERT_TRUE(step);
+  collector->compile();
+
+  random.clear_outputs();
+  random.run(*step, 1);
+  ASSERT_TRUE(random.guards_hold());
+  const auto compiled = random.outputs();
+  random.clear_outputs();
+  random.run(*step, 3);
+  EXPECT_EQ(random.outputs(), compiled) << "bits depend on the threads";
+
+  random.clear_outputs();
+  std::vector<std::byte*> bases;
+  for (const auto& place : placed->places) bases.push_back(random.bases()[place.buffer] + place.byte_offset);
+  kernel::interpret(placed->kernel, bases.data(), 0, placed->kernel.tiles());
+  const double tolerance = exact ? 0 : dtype == DType::f32 ? 1e-4 : 1e-12;
+  EXPECT_EQ(random.difference(compiled, random.outputs(), tolerance), "") << "against the interpreter";
+
+  random.clear_outputs();
+  random.run(*cpu::make_block_step(random.group(), cpu::kernels_of_this_cpu()), 1);
+  EXPECT_EQ(random.difference(compiled, random.outputs(), tolerance), "") << "against blocks";
+}
+
+TEST_P(KernelEmitterTest, ExactGroupsAgree) {
+  std::uint64_t seed = 1;
+  for (const Shape& space : kSpaces)
+    for (DType dtype : {DType::f32, DType::f64})
+      for (int repetition = 0; repetition < 4; ++repetition) expect_agreement(space, seed++, dtype, true);
+}
+
+TEST_P(KernelEmitterTest, GroupsWithFunctionsAgree) {
+  std::uint64_t seed = 1000;
+  for (const Shape& space : kSpaces)
+    for (DType dtype : {DType::f32, DType::f64}) expect_agreement(space, seed++, dtype, false);
+}
+
+}  // namespace
+}  // namespace loipe
