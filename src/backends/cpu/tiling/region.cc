@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <deque>
 #include <queue>
+#include <unordered_set>
 
 #include "backends/cpu/lowering/op_lowerings.h"
 
@@ -15,6 +16,8 @@ namespace {
 constexpr std::int64_t kInnerShare = 8;
 /// The same for a value that a region may grow from.
 constexpr std::int64_t kSeedShare = 64;
+/// A byte that is written for later or read from before costs as much as so many hidden ones gain.
+constexpr std::int64_t kBorderWeight = 2;
 constexpr std::size_t kMostRegions = 64, kMostSeeds = 256;
 /// Slices that are shorter along the innermost axis waste lines of memory. That matters for values of some
 /// size, among those of the region.
@@ -74,7 +77,8 @@ class RegionFinder {
     }
   }
 
-  /// Over the axes of the seed, the one whose region hides most; the outer one of equals.
+  /// Over the axes of the seed, the one whose region hides most and has least to read and
+  /// write around it; the outer one of equals.
   /// Regions of nodes that are content with short slices are preferred, since
   /// their tiles are small.
   std::optional<Region> best_region(Value seed) {
@@ -84,9 +88,9 @@ class RegionFinder {
       for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(program_.shape(seed).size()); ++axis) {
         if (program_.shape(seed)[index_of(axis)] <= longest_need) continue;
         Region region = grown(seed, axis, longest_need);
-        const std::int64_t hidden = inner_bytes(region);
-        if (hidden <= most + most / 8 || !choose_slice(region)) continue;
-        most = hidden;
+        const std::int64_t gain = bytes_hidden(region) - kBorderWeight * bytes_at_border(region);
+        if (gain <= most + most / 8 || !choose_slice(region)) continue;
+        most = gain;
         best = std::move(region);
       }
       most += most / 2;
@@ -218,10 +222,23 @@ class RegionFinder {
            std::ranges::all_of(users_[node.index], [&](Value user) { return region.contains(user); });
   }
 
-  std::int64_t inner_bytes(const Region& region) const {
+  std::int64_t bytes_hidden(const Region& region) const {
     std::int64_t sum = 0;
     for (Value node : region.nodes)
       if (is_inner(region, node)) sum += bytes(node);
+    return sum;
+  }
+
+  /// Bytes of members that exist as a whole, and of values that are computed before.
+  std::int64_t bytes_at_border(const Region& region) const {
+    std::int64_t sum = 0;
+    std::unordered_set<std::uint32_t> inputs;
+    for (Value node : region.nodes) {
+      if (!is_inner(region, node)) sum += bytes(node);
+      for (Value operand : program_.operands(node))
+        if (!region.contains(operand) && !is_leaf(program_, operand) && inputs.insert(operand.index).second)
+          sum += bytes(operand);
+    }
     return sum;
   }
 
