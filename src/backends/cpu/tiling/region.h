@@ -32,7 +32,7 @@ struct Region {
 struct TilingOptions {
   /// Bytes that the values of one tile should fit in, as far as possible. Less makes tiles, and
   /// also the values that are worth hiding, smaller.
-  std::int64_t tile_bytes = 1 << 20;
+  std::int64_t tile_bytes = 1 << 19;
   /// Tiles are also tasks of threads, so what fits the cache anyway is tiled too.
   bool is_parallel = true;
 };
