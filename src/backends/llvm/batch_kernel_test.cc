@@ -78,7 +78,10 @@ void expect_batch_agrees(const Program& program, std::int64_t batch, double tole
   }
   BatchData out(types_of(program, program.outputs()), batch);
   const std::vector<bool> shared(program.arguments().size(), false);
-  kernel.run(batch, in.read(), shared, out.write());
+  const auto arguments = in.read();
+  const auto results = out.write();
+  const BatchLayouts dense{.argument_stride = batch, .result_stride = batch};
+  kernel.run({batch, arguments, shared, results, dense});
   EXPECT_TRUE(out.guards_hold());
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::vector<Tensor> expected = evaluate(program, examples[static_cast<std::size_t>(b)]);
@@ -89,7 +92,8 @@ void expect_batch_agrees(const Program& program, std::int64_t batch, double tole
   jit::BatchOptions two = options;
   two.threads = 2;
   BatchData again(types_of(program, program.outputs()), batch);
-  jit::BatchKernel(program, two).run(batch, in.read(), shared, again.write());
+  const auto again_results = again.write();
+  jit::BatchKernel(program, two).run({batch, arguments, shared, again_results, dense});
   EXPECT_TRUE(again == out);
 }
 
@@ -155,7 +159,7 @@ TEST(BatchKernel, SharedArgumentsAreReadByAllExamples) {
   Tensor out(x.type());
   const std::span<const std::byte> in[] = {x.bytes(), w.bytes()};
   const std::span<std::byte> to[] = {out.bytes()};
-  kernel.run(3, in, {false, true}, to);
+  kernel.run({3, in, {false, true}, to, {.argument_stride = 3, .result_stride = 3}});
   EXPECT_EQ(out, Tensor::of<double>({3, 2}, {3.0, 10.0, 9.0, 20.0, 15.0, 30.0}));
 }
 

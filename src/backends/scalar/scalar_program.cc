@@ -28,6 +28,13 @@ std::string_view name(Op op) { return kDescriptions[static_cast<std::size_t>(op)
 bool is_logical(Op op) { return op >= Op::eq && op <= Op::logical_not; }
 bool is_function(Op op) { return op >= Op::exp; }
 
+std::vector<std::size_t> first_elements(const std::vector<TensorType>& types) {
+  std::vector<std::size_t> first{0};
+  for (const TensorType& type : types)
+    first.push_back(first.back() + static_cast<std::size_t>(type.element_count()));
+  return first;
+}
+
 double evaluate(Op op, double a, double b, double c) {
   switch (op) {
     case Op::argument:

@@ -59,6 +59,10 @@ struct Program {
   std::vector<Output> stores;  ///< every element of every output once
 };
 
+/// Numbers of the first elements when those of all types are counted through, and the
+/// number of all as the last.
+std::vector<std::size_t> first_elements(const std::vector<TensorType>& types);
+
 /// Builds nodes; equal ones are one, constants fold, and identities that are exact
 /// for every number (x*1, x/1, x-0, -(-x), x + 0 up to the sign of zero) vanish.
 class Builder {
