@@ -99,6 +99,8 @@ class Backend {
   virtual std::string_view summary() const = 0;
   /// Why this back end cannot compile the program, one reason a line; empty if it can.
   virtual std::vector<std::string> reasons_against(const Program& program) const = 0;
+  /// Whether run_batch of the program, compiled for a batch, computes several examples at once.
+  virtual bool vectorises_examples(const Program&) const { return false; }
   /// Unsupported with those reasons; ResourceError that states the bytes needed
   /// when they exceed options.memory_limit. The program need not outlive the result.
   std::unique_ptr<Executable> compile(const Program& program, const BackendOptions& options = {}) const;

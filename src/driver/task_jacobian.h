@@ -36,6 +36,7 @@ class TaskJacobian {
 
   const Program& program() const { return program_; }
   const EliminationOrder& order() const { return order_; }
+  /// Without executable where examples run one by one though the program has their axis.
   const Compilation& compilation() const { return compilation_; }
   const BatchPlan& batch() const { return batch_; }
   /// Positions of the arguments that it differentiates by.

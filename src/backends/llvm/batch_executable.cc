@@ -41,8 +41,12 @@ class BatchExecutable final : public Executable {
 
 }  // namespace
 
+bool runs_as_scalars(const Program& program) {
+  return scalar::reasons_against(program, kLargestVectorised).empty();
+}
+
 std::unique_ptr<Executable> compile_for_batches(const Program& program, const BackendOptions& options) {
-  if (!scalar::reasons_against(program, kLargestVectorised).empty()) return nullptr;
+  if (!runs_as_scalars(program)) return nullptr;
   return std::make_unique<BatchExecutable>(program, options);
 }
 
