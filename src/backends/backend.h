@@ -24,6 +24,8 @@ struct BackendOptions {
   /// Examples of one run_batch. More than 1 lets a back end compile for running over
   /// examples; any number of them may be run all the same.
   std::int64_t batch = 1;
+  /// Whether code may come from the cache on disk; not where compiling is measured.
+  bool use_code_cache = true;
 };
 
 using ConstBytes = std::span<const std::byte>;

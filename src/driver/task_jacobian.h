@@ -21,6 +21,7 @@ struct TaskJacobianOptions {
   std::string backend = "jit";
   int threads = 0;               ///< 0: all cores
   std::size_t memory_limit = 0;  ///< of a whole run, all examples; 0: none
+  bool use_code_cache = true;    ///< see BackendOptions
 };
 
 /// Called with the examples done so far.

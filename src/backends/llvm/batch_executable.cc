@@ -16,7 +16,7 @@ class BatchExecutable final : public Executable {
  public:
   BatchExecutable(const Program& program, const BackendOptions& options)
       : Executable(program),
-        kernel_(program, {.threads = options.threads}),
+        kernel_(program, {.threads = options.threads, .use_code_cache = options.use_code_cache}),
         none_shared_(argument_types().size(), false) {
     for (const TensorType& type : argument_types()) example_bytes_ += type.byte_size();
     for (const TensorType& type : output_types()) example_bytes_ += type.byte_size();

@@ -105,9 +105,16 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
       options.lanes > 0 ? options.lanes : vector_bytes() / static_cast<int>(size_of(state_->program.dtype));
   state_->plan = plan_tiles(state_->program, kernel_shape(state_->program, lanes));
   state_->session = std::make_unique<Session>(options.level.value_or(usual));
-  auto module = state_->session->new_module(program.name());
-  state_->emit(*module);
-  state_->session->add(std::move(module));
+  Session& session = *state_->session;
+  // The scalar program decides all of the code: one that is in the cache is not even emitted.
+  std::string key;
+  if (options.use_code_cache)
+    key = session.key(std::to_string(lanes) + " lanes, " + scalar::content(state_->program));
+  if (key.empty() || !session.load(key)) {
+    auto module = session.new_module(program.name());
+    state_->emit(*module);
+    session.add(std::move(module), key);
+  }
   state_->link();
 }
 

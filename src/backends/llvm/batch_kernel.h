@@ -15,7 +15,8 @@ struct BatchOptions {
   /// Absent: full, but quick for long programs, where thinking outgrows what it gains.
   std::optional<Level> level = {};
   int threads = 0;  ///< 0: all cores; results do not depend on it
-  int lanes = 0;    ///< examples per vector; 0: what the running CPU adds in one instruction
+  bool use_code_cache = true;
+  int lanes = 0;  ///< examples per vector; 0: what the running CPU adds in one instruction
 };
 
 /// A program of one example compiled to straight-line code that runs on one vector

@@ -88,6 +88,31 @@ double evaluate(Op op, double a, double b, double c) {
   throw InternalError("a scalar leaf has no evaluation");
 }
 
+std::string content(const Program& program) {
+  std::string bytes;
+  const auto add = [&](std::uint64_t number) {
+    for (int byte = 0; byte < 8; ++byte) bytes += static_cast<char>(number >> (8 * byte));
+  };
+  add(static_cast<std::uint64_t>(program.dtype));
+  for (const auto* types : {&program.arguments, &program.outputs}) {
+    add(types->size());
+    for (const TensorType& type : *types) add(static_cast<std::uint64_t>(type.element_count()));
+  }
+  add(program.constants.size());
+  for (double constant : program.constants) add(std::bit_cast<std::uint64_t>(constant));
+  add(program.nodes.size());
+  for (const Node& node : program.nodes) {
+    add(static_cast<std::uint64_t>(node.op));
+    for (Id operand : node.operands) add(operand);
+  }
+  for (const Program::Output& store : program.stores) {
+    add(store.output);
+    add(store.element);
+    add(store.value);
+  }
+  return bytes;
+}
+
 Id Builder::add(const Node& node) {
   auto [place, is_new] = known_.try_emplace(node, static_cast<Id>(program_.nodes.size()));
   if (is_new) program_.nodes.push_back(node);

@@ -99,6 +99,9 @@ class Builder {
   std::unordered_map<std::uint64_t, std::uint32_t> known_constants_;
 };
 
+/// All of the program as bytes that differ for different programs.
+std::string content(const Program& program);
+
 /// Drops what no store needs and orders the rest depth first, store by store, so
 /// that values die soon after they are born.
 Program scheduled(const Program& program);
