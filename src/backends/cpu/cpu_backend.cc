@@ -38,6 +38,9 @@ class CpuBackend final : public Backend {
   }
   /// Ops without a kernel run by their own reference evaluation, so all programs are supported.
   std::vector<std::string> reasons_against(const Program&) const override { return {}; }
+#ifdef LOIPE_LLVM
+  bool vectorises_examples(const Program& program) const override { return runs_as_scalars(program); }
+#endif
 
  private:
   std::unique_ptr<Executable> compile_supported(const Program& program,
