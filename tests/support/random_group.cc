@@ -134,10 +134,12 @@ void RandomGroup::allocate() {
     const DType dtype = group_.views[k].dtype;
     const std::size_t size = size_of(dtype);
     std::vector<std::byte>& bytes =
-        memory_.emplace_back(static_cast<std::size_t>(elements_[k]) * size + 2 * kGuard, kFill);
+        memory_.emplace_back(static_cast<std::size_t>(elements_[k]) * size + 3 * kGuard, kFill);
+    const std::size_t past = reinterpret_cast<std::uintptr_t>(bytes.data()) % kAlignment;
+    begins_.push_back(kGuard + (past == 0 ? 0 : kAlignment - past));
     if (!is_output(k))
       for (std::int64_t i = 0; i < elements_[k]; ++i) {
-        std::byte* at = bytes.data() + kGuard + static_cast<std::size_t>(i) * size;
+        std::byte* at = bytes.data() + begins_[k] + static_cast<std::size_t>(i) * size;
         const auto put = [at](auto value) { std::memcpy(at, &value, sizeof value); };
         const double number = choose(16) == 0 ? static_cast<double>(choose(3)) : rng_.uniform(-2, 2);
         if (dtype == DType::f32) put(static_cast<float>(number));
@@ -147,7 +149,7 @@ void RandomGroup::allocate() {
         else put(static_cast<std::int64_t>(choose(9)) - 4);
       }
   }
-  for (auto& bytes : memory_) bases_.push_back(bytes.data() + kGuard);
+  for (std::size_t k = 0; k < memory_.size(); ++k) bases_.push_back(memory_[k].data() + begins_[k]);
 }
 
 bool RandomGroup::is_output(std::size_t view) const {
@@ -179,11 +181,14 @@ std::vector<std::vector<std::byte>> RandomGroup::outputs() const {
 }
 
 bool RandomGroup::guards_hold() const {
-  return std::ranges::all_of(memory_, [](const std::vector<std::byte>& bytes) {
+  for (std::size_t k = 0; k < memory_.size(); ++k) {
+    const auto begin = memory_[k].begin() + static_cast<std::ptrdiff_t>(begins_[k]);
+    const auto end = begin + elements_[k] * static_cast<std::ptrdiff_t>(size_of(group_.views[k].dtype));
     const auto is_fill = [](std::byte b) { return b == kFill; };
-    return std::all_of(bytes.begin(), bytes.begin() + kGuard, is_fill) &&
-           std::all_of(bytes.end() - kGuard, bytes.end(), is_fill);
-  });
+    if (!std::all_of(memory_[k].begin(), begin, is_fill) || !std::all_of(end, memory_[k].end(), is_fill))
+      return false;
+  }
+  return true;
 }
 
 std::string RandomGroup::difference(const std::vector<std::vector<std::byte>>& a,
@@ -194,7 +199,7 @@ std::string RandomGroup::difference(const std::vector<std::vector<std::byte>>& a
     const DType dtype = group_.views[view].dtype;
     for (std::int64_t i = 0; i < elements_[view]; ++i) {
       const auto number = [&](const std::vector<std::byte>& bytes) {
-        const std::byte* at = bytes.data() + kGuard + static_cast<std::size_t>(i) * size_of(dtype);
+        const std::byte* at = bytes.data() + begins_[view] + static_cast<std::size_t>(i) * size_of(dtype);
         float f32;
         double f64;
         if (dtype == DType::f64) return std::memcpy(&f64, at, sizeof f64), f64;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <vector>
 
 #include "backends/cpu/step.h"
@@ -11,7 +12,7 @@
 namespace loipe::testing {
 
 /// A group with memory for its views, one buffer each: inputs filled with numbers,
-/// guard zones around everything.
+/// aligned to 64 bytes, guard zones around everything.
 class RandomGroup {
  public:
   /// `exact`: only opcodes whose results do not depend on how they are computed.
@@ -35,7 +36,7 @@ class RandomGroup {
                          const std::vector<std::vector<std::byte>>& b, double tolerance) const;
 
  private:
-  static constexpr std::size_t kGuard = 128;
+  static constexpr std::size_t kGuard = 128, kAlignment = 64;
 
   /// A number below `count`.
   std::size_t choose(std::size_t count) {
@@ -57,6 +58,7 @@ class RandomGroup {
   cpu::MapGroup group_;
   std::vector<std::int64_t> elements_;  ///< per view
   std::vector<std::vector<std::byte>> memory_;
+  std::vector<std::size_t> begins_;  ///< per view: of its bytes in the memory
   std::vector<std::byte*> bases_;
 };
 

@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
-#include <cmath>
-#include <cstdio>
 #include <set>
 
-#include "base/check.h"
+#include "backends/c/expression.h"
 
 namespace loipe::c {
 
@@ -42,18 +40,6 @@ std::vector<std::string> identifiers(const std::vector<std::string>& texts, std:
     result.push_back(name);
   }
   return result;
-}
-
-/// A literal that reads back exactly.
-std::string literal(double value, DType dtype) {
-  if (std::isnan(value)) return "NAN";
-  if (std::isinf(value)) return value > 0 ? "INFINITY" : "(-INFINITY)";
-  char text[64];
-  std::snprintf(text, sizeof text, dtype == DType::f32 ? "%.9g" : "%.17g", value);
-  std::string result(text);
-  if (result.find_first_of(".e") == std::string::npos) result += ".0";
-  if (dtype == DType::f32) result += "f";
-  return value < 0 ? "(" + result + ")" : result;
 }
 
 class Printer {
@@ -157,7 +143,9 @@ class Printer {
       const Id id = static_cast<Id>(i);
       if (!is_leaf(id)) {
         text += "  const " + type_ + " loipe_" + std::to_string(i) + " = " +
-                expression(program_.nodes[i], first) + ";\n";
+                expression(program_.nodes[i].op, program_.dtype,
+                           [&](int k) { return name(program_.nodes[i].operands[k], first); }) +
+                ";\n";
         if (crosses(id))
           text += "  work[" + std::to_string(slot_.at(id)) + "] = loipe_" + std::to_string(i) + ";\n";
       }
@@ -176,41 +164,6 @@ class Printer {
     if (node.op == Op::argument)
       return arguments_[node.operands[0]] + "[" + std::to_string(node.operands[1]) + "]";
     return id >= first ? "loipe_" + std::to_string(id) : "work[" + std::to_string(slot_.at(id)) + "]";
-  }
-
-  std::string expression(const Node& node, std::size_t first) const {
-    const auto x = [&](int k) { return name(node.operands[k], first); };
-    const auto infix = [&](const char* symbol) { return x(0) + " " + symbol + " " + x(1); };
-    const auto logical = [&](const char* symbol) {
-      return "(" + x(0) + " != 0) " + symbol + " (" + x(1) + " != 0)";
-    };
-    const char* suffix = program_.dtype == DType::f32 ? "f" : "";
-    switch (node.op) {
-      case Op::add: return infix("+");
-      case Op::sub: return infix("-");
-      case Op::mul: return infix("*");
-      case Op::div: return infix("/");
-      case Op::eq: return infix("==");
-      case Op::ne: return infix("!=");
-      case Op::lt: return infix("<");
-      case Op::le: return infix("<=");
-      case Op::gt: return infix(">");
-      case Op::ge: return infix(">=");
-      case Op::logical_and: return logical("&&");
-      case Op::logical_or: return logical("||");
-      case Op::logical_xor: return logical("!=");
-      case Op::logical_not: return x(0) + " == 0";
-      case Op::neg: return "-" + x(0);
-      case Op::select: return x(0) + " != 0 ? " + x(1) + " : " + x(2);
-      case Op::max: return "(isnan(" + x(0) + ") || " + x(0) + " > " + x(1) + ") ? " + x(0) + " : " + x(1);
-      case Op::min: return "(isnan(" + x(0) + ") || " + x(0) + " < " + x(1) + ") ? " + x(0) + " : " + x(1);
-      case Op::abs: return std::string("fabs") + suffix + "(" + x(0) + ")";
-      case Op::round: return std::string("rint") + suffix + "(" + x(0) + ")";
-      default: break;
-    }
-    std::string call = std::string(scalar::name(node.op)) + suffix + "(" + x(0);
-    if (scalar::arity(node.op) == 2) call += ", " + x(1);
-    return call + ")";
   }
 
   const scalar::Program& program_;

@@ -63,7 +63,8 @@ std::string to_text(const Kernel& kernel) {
   for (std::size_t k = 0; k < kernel.accesses.size(); ++k) {
     const Access& access = kernel.accesses[k];
     text += "  a" + std::to_string(k) + ": " + std::string(to_string(access.dtype)) +
-            (access.is_written      ? " written "
+            (access.is_streamed     ? " streamed "
+             : access.is_written    ? " written "
              : access.is_transposed ? " transposed "
                                     : " read ") +
             list(access.strides) + "\n";
@@ -93,12 +94,19 @@ void verify_schedule(const Kernel& kernel) {
   require(kernel.chunked + 2 < rank || kernel.chunk >= kernel.block_rows, "a chunk is shorter than a block");
 }
 
+void verify_streamed(const Kernel& kernel, const Access& access) {
+  require(access.is_written && kernel.extents.back() % kernel.step() == 0, "a streamed access has a rest");
+  for (std::size_t loop = 0; loop + 1 < kernel.rank(); ++loop)
+    require(access.strides[loop] % kernel.lanes == 0, "a streamed access is not aligned");
+}
+
 void verify_access(const Kernel& kernel, const Access& access) {
   const std::size_t rank = kernel.rank();
   require(access.strides.size() == rank, "an access of a kernel has another rank");
   if (access.is_transposed)
     require(kernel.block_rows > 0 && !access.is_written && access.strides[rank - 2] == 1,
             "a transposed access is not contiguous along the rows");
+  if (access.is_streamed) verify_streamed(kernel, access);
   if (access.is_written && kernel.reduction == Reduction::none)
     require(access.strides.back() == 1, "a written access is not contiguous");
 }

@@ -25,6 +25,8 @@ struct Access {
   /// Read along the loop before the last, where it is contiguous, by blocks that are
   /// turned around in registers.
   bool is_transposed = false;
+  /// Written past the caches; every vector must be aligned to its size.
+  bool is_streamed = false;
 };
 
 enum class Kind : std::uint8_t { load, constant, convert, scalar };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/llvm/kernel_emitter.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -50,6 +52,7 @@ class Emitter {
     }
     compute(Depth::everywhere, nullptr);
     loop(function_->getArg(1), function_->getArg(2), 1, [&](llvm::Value* tile) { emit_tile(tile); });
+    emit_fence();
     b_.CreateRetVoid();
   }
 
@@ -292,11 +295,24 @@ class Emitter {
   }
 
   void emit_store(const kernel::Store& store, llvm::Value* i) {
-    const DType dtype = kernel_.accesses[store.access].dtype;
-    llvm::Type* element = memory_type(dtype);
+    const Access& access = kernel_.accesses[store.access];
+    llvm::Type* element = memory_type(access.dtype);
     llvm::Value* value = values_[store.value];
-    if (dtype == DType::boolean) value = b_.CreateZExt(value, ops_.vector_of(element));
-    b_.CreateAlignedStore(value, b_.CreateGEP(element, at_[store.access], i), llvm::Align(size_of(dtype)));
+    if (access.dtype == DType::boolean) value = b_.CreateZExt(value, ops_.vector_of(element));
+    const auto lanes = static_cast<std::size_t>(access.is_streamed ? lane_count_ : 1);
+    llvm::StoreInst* instruction = b_.CreateAlignedStore(value, b_.CreateGEP(element, at_[store.access], i),
+                                                         llvm::Align(size_of(access.dtype) * lanes));
+    if (!access.is_streamed) return;
+    llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
+    instruction->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(module_.getContext(), one));
+  }
+
+  /// Streamed stores may be seen late by other threads unless they are waited for.
+  void emit_fence() {
+#if defined(__x86_64__)
+    if (std::ranges::any_of(kernel_.accesses, &Access::is_streamed))
+      b_.CreateIntrinsic(b_.getVoidTy(), llvm::Intrinsic::x86_sse_sfence, {});
+#endif
   }
 
   const Kernel& kernel_;

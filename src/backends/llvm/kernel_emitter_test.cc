@@ -10,6 +10,7 @@
 #include "backends/cpu/steps/kernel_step.h"
 #include "backends/kernel/kernel_interpreter.h"
 #include "backends/llvm/jit_session.h"
+#include "backends/llvm/kernel_compiler.h"
 #include "support/random_group.h"
 
 namespace loipe {
@@ -80,6 +81,57 @@ TEST_P(KernelEmitterTest, GroupsWithFunctionsAgree) {
   std::uint64_t seed = 1000;
   for (const Shape& space : kSpaces)
     for (DType dtype : {DType::f32, DType::f64}) expect_agreement(space, seed++, dtype, false);
+}
+
+/// Results that are written past the caches.
+TEST_P(KernelEmitterTest, LargeGroupsAgreeWithBlocks) {
+  const Shape space{2100, 4096};
+  RandomGroup random(5, space, DType::f32, true);
+  const auto collector = std::make_shared<cpu::KernelCollector>(cpu::kernels_of_this_cpu());
+  const auto step = cpu::make_group_kernel_step(random.group(), collector);
+  ASSERT_TRUE(step);
+  collector->compile();
+  random.clear_outputs();
+  random.run(*step, 2);
+  ASSERT_TRUE(random.guards_hold());
+  const auto compiled = random.outputs();
+  random.clear_outputs();
+  random.run(*cpu::make_block_step(random.group(), cpu::kernels_of_this_cpu()), 2);
+  EXPECT_EQ(random.difference(compiled, random.outputs(), 0), "");
+}
+
+/// Parts of a group compute together what the group computes.
+TEST_P(KernelEmitterTest, IndependentPartsAreTheGroup) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    RandomGroup random(seed, {9, 40}, DType::f64, true);
+    random.clear_outputs();
+    random.run(*cpu::make_block_step(random.group(), cpu::kernels_of_this_cpu()), 1);
+    const auto whole = random.outputs();
+    random.clear_outputs();
+    for (const cpu::MapGroup& part : cpu::independent_parts(random.group()))
+      random.run(*cpu::make_block_step(part, cpu::kernels_of_this_cpu()), 1);
+    EXPECT_EQ(random.difference(random.outputs(), whole, 0), "") << "seed " << seed;
+  }
+}
+
+/// One function for equal kernels; kernels added later are compiled later.
+TEST_P(KernelEmitterTest, EqualKernelsShareAFunction) {
+  const jit::KernelHelpers helpers{cpu::kernels_of_this_cpu().f32.transpose,
+                                   cpu::kernels_of_this_cpu().f64.transpose};
+  jit::KernelCompiler compiler(jit::Level::quick, helpers);
+  const auto kernel_of = [](std::uint64_t seed, const Shape& space) {
+    return cpu::kernel_of(RandomGroup(seed, space, DType::f32, true).group(), jit::vector_bytes())->kernel;
+  };
+  const kernel::Function* first = compiler.add(kernel_of(1, {8, 40}));
+  EXPECT_EQ(compiler.add(kernel_of(1, {8, 40})), first);
+  EXPECT_NE(compiler.add(kernel_of(1, {8, 41})), first);
+  EXPECT_EQ(compiler.functions(), 2u);
+  compiler.compile();
+  EXPECT_NE(*first, nullptr);
+  const kernel::Function before = *first, *later = compiler.add(kernel_of(2, {8, 40}));
+  compiler.compile();
+  EXPECT_NE(*later, nullptr);
+  EXPECT_EQ(*first, before);
 }
 
 }  // namespace

@@ -127,26 +127,38 @@ void Fusion::close(const Shape& space) {
   const auto node = open_.extract(space);
   OpenGroup& closing = node.mapped();
   MapGroup& group = closing.group;
-  std::vector<StridedView> reads(group.views), writes;
+  bool stores = false;
   for (auto [value, slot] : closing.members) {
     place_.erase(value.index);
     if (lowering_.remaining_uses(value) == 0) continue;
     MapGroup::SlotInfo& info = group.slots[slot];
     if (info.view == MapGroup::kNoView) {
       info.view = static_cast<std::int32_t>(group.views.size());
-      writes.push_back(lowering_.define_new(value));
-      group.views.push_back(writes.back());
+      group.views.push_back(lowering_.define_new(value));
+      stores = true;
     } else {
       lowering_.define(value, group.views[static_cast<std::size_t>(info.view)]);
     }
   }
-  if (writes.empty()) return;
+  if (!stores) return;
+  if (element_count(space) < kLargeSpace) {
+    emit(group);
+  } else {
+    for (const MapGroup& part : independent_parts(group)) emit(part);
+  }
+  for (BufferId buffer : closing.consumed) lowering_.consume_buffer(buffer);
+}
+
+void Fusion::emit(const MapGroup& group) {
+  std::vector<StridedView> reads, writes;
+  for (const MapGroup::SlotInfo& slot : group.slots)
+    if (slot.view != MapGroup::kNoView)
+      (slot.is_input ? reads : writes).push_back(group.views[static_cast<std::size_t>(slot.view)]);
   std::unique_ptr<Step> step = make_group_kernel_step(group, lowering_.kernel_collector());
   if (!step)
-    step = space.empty() ? make_scalar_step(group, lowering_.kernels())
-                         : make_block_step(group, lowering_.kernels());
+    step = group.space.empty() ? make_scalar_step(group, lowering_.kernels())
+                               : make_block_step(group, lowering_.kernels());
   lowering_.emit(std::move(step), reads, writes);
-  for (BufferId buffer : closing.consumed) lowering_.consume_buffer(buffer);
 }
 
 }  // namespace loipe::cpu

@@ -63,6 +63,7 @@ class Fusion {
   Slot input_slot(OpenGroup& open, Value v, const StridedView& along_space);
   Slot new_slot(OpenGroup& open, DType dtype);
   void close(const Shape& space);
+  void emit(const MapGroup& group);
 
   Lowering& lowering_;
   std::map<Shape, OpenGroup> open_;

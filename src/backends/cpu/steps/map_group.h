@@ -40,4 +40,9 @@ struct MapGroup {
 /// For every slot, the last instruction that reads it; -1 if none does.
 std::vector<std::int64_t> last_uses(const MapGroup& group);
 
+/// The group cut into parts that share no computed value and read no large operand
+/// together, in the order of their first instructions: fewer streams through memory
+/// at a time, and loops that suit each. What leads to no stored slot is left out.
+std::vector<MapGroup> independent_parts(const MapGroup& group);
+
 }  // namespace loipe::cpu
