@@ -24,7 +24,7 @@ bool is_switched_off() {
 
 struct KernelCollector::State {
   explicit State(const KernelTable& kernels)
-      : compiler(jit::Level::quick, {kernels.f32.transpose, kernels.f64.transpose}) {}
+      : compiler(jit::Level::moderate, {kernels.f32.transpose, kernels.f64.transpose}) {}
   jit::KernelCompiler compiler;
   int vector_bytes = is_switched_off() ? 0 : jit::vector_bytes();
 };

@@ -46,6 +46,7 @@ enum class Reduction : std::uint8_t { none, sum, max, min };
 struct Store {
   Id access;
   Id value;
+  bool is_reduced = false;
 };
 
 /// A nest of loops around straight-line code: what the dialects print.
@@ -57,8 +58,11 @@ struct Store {
 /// taking the rest. A tile is one chunk at one index of the loops before; tiles are
 /// what the compiled function is called for, in any order and on any thread.
 ///
-/// With a reduction, the last `reduced_loops` loops are reduced by it: stored is, for
-/// every index of the loops before, the result over these loops in a fixed tree.
+/// With a reduction, `reduced_loops` loops are reduced by it: the last ones, or, if not
+/// `reduces_last`, those before the last. What a reduced store stores, for every index
+/// of the other loops, is the result over these loops. Each lane of each vector has a
+/// partial result of its own; partial results are combined pairwise. So the bits
+/// depend on the kernel alone. The chunked loop comes before the reduced ones.
 struct Kernel {
   Shape extents;  ///< outermost loop first
   std::vector<Access> accesses;
@@ -66,6 +70,7 @@ struct Kernel {
   std::vector<Store> stores;
   Reduction reduction = Reduction::none;
   std::size_t reduced_loops = 0;
+  bool reduces_last = true;
 
   int lanes = 1, vectors = 1;
   std::size_t chunked = 0;
@@ -74,6 +79,13 @@ struct Kernel {
   int block_rows = 0;
 
   std::size_t rank() const { return extents.size(); }
+  /// The first reduced loop; the rank without any.
+  std::size_t first_reduced() const {
+    return reduced_loops == 0 ? rank() : rank() - reduced_loops - (reduces_last ? 0 : 1);
+  }
+  bool is_reduced(std::size_t loop) const {
+    return loop >= first_reduced() && loop < first_reduced() + reduced_loops;
+  }
   std::int64_t step() const { return std::int64_t{lanes} * vectors; }
   std::int64_t chunks() const;
   std::int64_t tiles() const;

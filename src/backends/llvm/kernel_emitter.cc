@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/llvm/kernel_emitter.h"
 
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 #include <algorithm>
 #include <limits>
@@ -50,10 +52,16 @@ class Emitter {
       at_.push_back(b_.CreateLoad(b_.getPtrTy(), slot));
       blocks_.push_back(kernel_.accesses[k].is_transposed ? new_block(kernel_.accesses[k]) : nullptr);
     }
+    for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
+      partials_.emplace_back();
+      for (int vector = 0; kernel_.stores[s].is_reduced && vector < kernel_.vectors; ++vector)
+        partials_[s].push_back(b_.CreateAlloca(ops_.type(dtype_of(s))));
+    }
     compute(Depth::everywhere, nullptr);
     loop(function_->getArg(1), function_->getArg(2), 1, [&](llvm::Value* tile) { emit_tile(tile); });
     emit_fence();
     b_.CreateRetVoid();
+    promote_partials();
   }
 
  private:
@@ -156,6 +164,7 @@ class Emitter {
   }
 
   void emit_loops(std::size_t l, llvm::Value* from, llvm::Value* to) {
+    if (l == kernel_.first_reduced()) return kernel_.reduces_last ? emit_sums() : emit_lane_sums();
     if (kernel_.block_rows > 0 && l + 1 == last_) return emit_blocks(from, to);
     if (l == last_) return emit_row(from, to, divides(kernel_.step(), l));
     loop(from, to, 1,
@@ -221,13 +230,143 @@ class Emitter {
 
   void emit_row(llvm::Value* from, llvm::Value* to, bool divides) {
     compute(Depth::row, nullptr);
-    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) {
-      for (int vector = 0; vector < kernel_.vectors; ++vector) {
-        llvm::Value* at = b_.CreateAdd(i, index(std::int64_t{vector} * lane_count_));
-        compute(Depth::element, at);
-        for (const kernel::Store& store : kernel_.stores) emit_store(store, at);
+    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) { emit_vectors(i, nullptr); });
+  }
+
+  /// One step of the last loop. `first` is the first lane that is not computed twice,
+  /// null if all are new.
+  void emit_vectors(llvm::Value* i, llvm::Value* first) {
+    for (int vector = 0; vector < kernel_.vectors; ++vector) {
+      const std::int64_t lane = std::int64_t{vector} * lane_count_;
+      llvm::Value* at = b_.CreateAdd(i, index(lane));
+      compute(Depth::element, at);
+      for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
+        if (kernel_.stores[s].is_reduced) emit_partial(s, vector, first);
+        else emit_store(kernel_.stores[s], values_[kernel_.stores[s].value], at);
       }
+    }
+  }
+
+  // Reductions -------------------------------------------------------------------
+
+  /// Partial results are emitted as variables; here they become values.
+  void promote_partials() {
+    llvm::SmallVector<llvm::AllocaInst*> variables;
+    for (const auto& of_store : partials_)
+      for (llvm::Value* partial : of_store) variables.push_back(llvm::cast<llvm::AllocaInst>(partial));
+    if (variables.empty()) return;
+    llvm::DominatorTree tree(*function_);
+    llvm::PromoteMemToReg(variables, tree);
+  }
+
+  /// Every lane of every vector of a step reduces for itself.
+  void start_partials() {
+    for (std::size_t s = 0; s < kernel_.stores.size(); ++s)
+      for (llvm::Value* partial : partials_[s]) b_.CreateStore(start_of(s), partial);
+  }
+
+  DType dtype_of(std::size_t store) const { return kernel_.accesses[kernel_.stores[store].access].dtype; }
+
+  llvm::Constant* start_of(std::size_t store) const {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return ops_.constant(dtype_of(store), kernel_.reduction == kernel::Reduction::sum   ? 0
+                                          : kernel_.reduction == kernel::Reduction::max ? -infinity
+                                                                                        : infinity);
+  }
+
+  /// Once met, NaN stays.
+  llvm::Value* combined(llvm::Value* best, llvm::Value* x) {
+    if (kernel_.reduction == kernel::Reduction::sum) return b_.CreateFAdd(best, x);
+    llvm::Value* is_better =
+        kernel_.reduction == kernel::Reduction::max ? b_.CreateFCmpOGT(x, best) : b_.CreateFCmpOLT(x, best);
+    return b_.CreateSelect(b_.CreateOr(is_better, b_.CreateFCmpUNO(x, x)), x, best);
+  }
+
+  void emit_partial(std::size_t s, int vector, llvm::Value* first) {
+    llvm::Value* partial = partials_[s][static_cast<std::size_t>(vector)];
+    llvm::Value* value = values_[kernel_.stores[s].value];
+    if (first != nullptr) {
+      llvm::SmallVector<llvm::Constant*> lanes;
+      for (int lane = 0; lane < lane_count_; ++lane)
+        lanes.push_back(b_.getInt32(static_cast<std::uint32_t>(vector * lane_count_ + lane)));
+      llvm::Value* limit = b_.CreateTrunc(first, b_.getInt32Ty());
+      llvm::Value* is_new =
+          lane_count_ == 1
+              ? b_.CreateICmpUGE(lanes[0], limit)
+              : b_.CreateICmpUGE(llvm::ConstantVector::get(lanes),
+                                 b_.CreateVectorSplat(static_cast<unsigned>(lane_count_), limit));
+      value = b_.CreateSelect(is_new, value, start_of(s));
+    }
+    b_.CreateStore(combined(b_.CreateLoad(value->getType(), partial), value), partial);
+  }
+
+  /// The last loop is reduced: lanes are combined in the end.
+  void emit_sums() {
+    start_partials();
+    emit_reduced(kernel_.first_reduced());
+    for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
+      if (!kernel_.stores[s].is_reduced) continue;
+      const Id access = kernel_.stores[s].access;
+      b_.CreateAlignedStore(across_lanes(across_vectors(s)), at_[access], llvm::Align(size_of(dtype_of(s))));
+    }
+  }
+
+  void emit_reduced(std::size_t l) {
+    if (l < last_)
+      return loop(index(0), index(extent(l)), 1,
+                  [&](llvm::Value* i) { at_index(i, l, [&] { emit_reduced(l + 1); }); });
+    compute(Depth::row, nullptr);
+    const bool is_whole = extent(l) % kernel_.step() == 0;
+    llvm::Value* most = index(extent(l) - kernel_.step());
+    loop(index(0), index(extent(l)), kernel_.step(), [&](llvm::Value* i) {
+      if (is_whole) return emit_vectors(i, nullptr);
+      llvm::Value* at = b_.CreateSelect(b_.CreateICmpULT(i, most), i, most);
+      emit_vectors(at, b_.CreateSub(i, at));
     });
+  }
+
+  llvm::Value* across_vectors(std::size_t s) {
+    std::vector<llvm::Value*> parts;
+    for (llvm::Value* partial : partials_[s]) parts.push_back(b_.CreateLoad(ops_.type(dtype_of(s)), partial));
+    while (parts.size() > 1) {
+      std::vector<llvm::Value*> pairs;
+      for (std::size_t k = 0; k < parts.size(); k += 2)
+        pairs.push_back(k + 1 < parts.size() ? combined(parts[k], parts[k + 1]) : parts[k]);
+      parts = std::move(pairs);
+    }
+    return parts[0];
+  }
+
+  llvm::Value* across_lanes(llvm::Value* vector) {
+    for (int width = lane_count_ / 2; width > 0; width /= 2) {
+      llvm::SmallVector<int> low, high;
+      for (int lane = 0; lane < width; ++lane) low.push_back(lane), high.push_back(width + lane);
+      vector = combined(b_.CreateShuffleVector(vector, low), b_.CreateShuffleVector(vector, high));
+    }
+    return lane_count_ == 1 ? vector : b_.CreateExtractElement(vector, std::uint64_t{0});
+  }
+
+  /// The last loop is kept: its steps run outside the reduced loops.
+  void emit_lane_sums() {
+    const std::int64_t step = kernel_.step();
+    overlapping_loop(index(0), index(extent(last_)), step, extent(last_) % step == 0, [&](llvm::Value* i) {
+      start_partials();
+      emit_reduced_lanes(kernel_.first_reduced(), i);
+      for (std::size_t s = 0; s < kernel_.stores.size(); ++s)
+        for (std::size_t vector = 0; vector < partials_[s].size(); ++vector) {
+          llvm::Value* sums = b_.CreateLoad(ops_.type(dtype_of(s)), partials_[s][vector]);
+          llvm::Value* at = b_.CreateAdd(i, index(static_cast<std::int64_t>(vector) * lane_count_));
+          emit_store(kernel_.stores[s], sums, at);
+        }
+    });
+  }
+
+  void emit_reduced_lanes(std::size_t l, llvm::Value* i) {
+    if (l < last_)
+      return loop(index(0), index(extent(l)), 1,
+                  [&](llvm::Value* k) { at_index(k, l, [&] { emit_reduced_lanes(l + 1, i); }); });
+    compute(Depth::row, nullptr);
+    emit_vectors(i, nullptr);
   }
 
   /// Computes the nodes of that depth; i is the index of the last loop.
@@ -294,10 +433,9 @@ class Emitter {
     return llvm::ConstantVector::get(positions);
   }
 
-  void emit_store(const kernel::Store& store, llvm::Value* i) {
+  void emit_store(const kernel::Store& store, llvm::Value* value, llvm::Value* i) {
     const Access& access = kernel_.accesses[store.access];
     llvm::Type* element = memory_type(access.dtype);
-    llvm::Value* value = values_[store.value];
     if (access.dtype == DType::boolean) value = b_.CreateZExt(value, ops_.vector_of(element));
     const auto lanes = static_cast<std::size_t>(access.is_streamed ? lane_count_ : 1);
     llvm::StoreInst* instruction = b_.CreateAlignedStore(value, b_.CreateGEP(element, at_[store.access], i),
@@ -326,7 +464,8 @@ class Emitter {
   std::vector<Depth> depths_;         ///< per node
   std::vector<llvm::Value*> values_;  ///< per node
   std::vector<llvm::Value*> at_;      ///< per access: its address at the indices of the loops entered
-  std::vector<llvm::Value*> blocks_;  ///< per access: the block of transposed rows, or null
+  std::vector<std::vector<llvm::Value*>> partials_;  ///< per store and vector, for reduced ones
+  std::vector<llvm::Value*> blocks_;                 ///< per access: the block of transposed rows, or null
 };
 
 }  // namespace

@@ -103,7 +103,7 @@ std::unique_ptr<Step> make_kernel_step(PlacedKernel placed,
 
 std::unique_ptr<Step> make_group_kernel_step(const MapGroup& group,
                                              const std::shared_ptr<KernelCollector>& collector) {
-  const auto instructions = static_cast<std::int64_t>(group.code.size());
+  const auto instructions = static_cast<std::int64_t>(group.code.size()) + (group.reduced ? 1 : 0);
   if (collector->vector_bytes() == 0 || element_count(group.space) * instructions < kWorthCompiling)
     return nullptr;
   std::optional<PlacedKernel> placed = kernel_of(group, collector->vector_bytes());
