@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/batch.h>
 #include <loipe/trace.h>
 
 #include <cstddef>
@@ -28,8 +29,15 @@ struct JacobianOptions {
   std::string backend = "jit";
   /// Threads of one run; 0: all cores. Results do not depend on it.
   int threads = 0;
-  /// Bytes that one run may need; 0: no limit. ResourceError when it needs more.
+  /// Bytes that one run of `batch` examples may need; 0: no limit. ResourceError when it
+  /// needs more.
   std::size_t memory_limit = 0;
+  /// Examples of one run_batch that the code is made for, at least 1. More than 1 turns
+  /// programs of scalars and small tensors into vector code over examples; others run
+  /// example by example. Any number of examples may be run all the same.
+  std::int64_t batch = 1;
+  /// Arguments of which run_batch takes one value for all examples.
+  std::vector<ArgumentRef> shared = {};
 };
 
 /// Scalar operations. `actual`: what elimination records for this order. `folded`:
@@ -75,8 +83,31 @@ class Jacobian {
   void run(std::span<const std::span<const T>> arguments, std::span<const std::span<T>> outputs,
            std::span<const std::span<T>> blocks) const;
 
+  /// Evaluates B examples, which do not mix. Every argument has a leading axis of B
+  /// examples, but for the shared ones; every output and every block gets one: block
+  /// (i, k) has shape [B] + output i + argument wrt()[k]. B is what the arguments say
+  /// (UserError where they differ), JacobianOptions::batch where all are shared.
+  JacobianResult run_batch(std::span<const Tensor> arguments) const;
+  JacobianResult run_batch(std::initializer_list<Tensor> arguments) const {
+    return run_batch(std::span<const Tensor>(arguments.begin(), arguments.size()));
+  }
+
+  /// The same on the caller's memory, in either layout (see batch.h); allocates nothing
+  /// once as many threads as ever have run it. The bits of an example depend neither on
+  /// the other examples, nor on their number, nor on layouts and threads. UserError where
+  /// a dtype, a size or a stride does not fit.
+  template <class T>
+  void run_batch(std::int64_t examples, std::span<const std::span<const T>> arguments,
+                 std::span<const std::span<T>> outputs, std::span<const std::span<T>> blocks,
+                 const BatchLayouts& layouts = {}) const;
+
+  /// Whether run_batch takes one value of argument i for all examples.
+  bool is_shared(std::size_t i) const;
+  /// Whether run_batch computes several examples at once.
+  bool vectorises_examples() const;
+
   const JacobianCost& cost() const;
-  /// Bytes that one run needs at its peak.
+  /// Bytes that one run of JacobianOptions::batch examples needs at its peak.
   std::size_t peak_bytes() const;
   /// The elimination order: vertex numbers.
   const std::vector<int>& order() const;

@@ -4,6 +4,7 @@
 /// Loipe, a Jacobian compiler: traces tensor programs, chooses an elimination
 /// order, and compiles the accumulation of the Jacobian.
 
+#include <loipe/batch.h>
 #include <loipe/error.h>
 #include <loipe/jacobian.h>
 #include <loipe/tensor.h>

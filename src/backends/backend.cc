@@ -54,56 +54,89 @@ void check_count(const std::string& program, const char* what, std::size_t given
                     std::to_string(given) + " spans");
 }
 
-void check_size(const std::string& what, const TensorType& type, std::int64_t examples, std::size_t bytes) {
-  const std::size_t expected = type.byte_size() * static_cast<std::size_t>(examples);
-  if (bytes == expected) return;
-  throw UserError(what + " is " + (examples == 1 ? "" : std::to_string(examples) + " times ") + to_string(type) +
-                  " of " + std::to_string(expected) + " bytes, got a span of " + std::to_string(bytes) + " bytes");
+[[noreturn]] void refuse_size(const std::string& what, const TensorType& type, std::size_t bytes) {
+  throw UserError(what + " is " + to_string(type) + " of " + std::to_string(type.byte_size()) +
+                  " bytes, got a span of " + std::to_string(bytes) + " bytes");
 }
 
-/// The bytes of one example in a span of several.
-template <class Span>
-Span example_of(Span all, std::int64_t example, std::int64_t examples) {
-  const std::size_t size = all.size() / static_cast<std::size_t>(examples);
-  return all.subspan(static_cast<std::size_t>(example) * size, size);
+/// Arguments or results of a batch that are not shared.
+struct BatchSide {
+  std::int64_t examples;
+  BatchLayout layout;
+  std::int64_t stride;
+
+  bool is_rows() const { return layout == BatchLayout::structure_of_arrays; }
+  std::size_t fewest_bytes(const TensorType& type) const {
+    const std::int64_t n = type.element_count();
+    return size_of(type.dtype) *
+           static_cast<std::size_t>(is_rows() && n > 0 ? (n - 1) * stride + examples : n * examples);
+  }
+  /// A last row may have its whole stride.
+  bool fits(const TensorType& type, std::size_t bytes) const {
+    if (bytes == fewest_bytes(type)) return true;
+    const std::size_t most = size_of(type.dtype) * static_cast<std::size_t>(type.element_count() * stride);
+    return is_rows() && bytes > fewest_bytes(type) && bytes <= most;
+  }
+  [[noreturn]] void refuse(const std::string& what, const TensorType& type, std::size_t bytes) const {
+    throw UserError(what + " is " + std::to_string(examples) + " examples of " + to_string(type) +
+                    (is_rows() ? " as a structure of arrays of stride " + std::to_string(stride) : "") +
+                    ", " + std::to_string(fewest_bytes(type)) + " bytes, got a span of " +
+                    std::to_string(bytes) + " bytes");
+  }
+};
+
+/// The stride, 0 replaced by what it stands for.
+std::int64_t checked_stride(const char* what, BatchLayout layout, std::int64_t stride,
+                            std::int64_t examples) {
+  if (layout == BatchLayout::array_of_structures && stride != 0)
+    throw UserError(std::string("the stride of ") + what + " is " + std::to_string(stride) +
+                    ", but they are an array of structures, which has none; expected 0 or the layout "
+                    "structure_of_arrays");
+  if (stride == 0) return examples;
+  if (stride < examples)
+    throw UserError(std::string("the stride of ") + what + " is " + std::to_string(stride) +
+                    ", expected at least the number of examples, " + std::to_string(examples) + ", or 0");
+  return stride;
 }
 
 }  // namespace
 
+// Texts are only built where something is wrong: a good run allocates nothing.
 void Executable::run(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const {
   check_count(program_name_, "arguments", arguments.size(), argument_types_.size());
   check_count(program_name_, "outputs", outputs.size(), output_types_.size());
   for (std::size_t i = 0; i < arguments.size(); ++i)
-    check_size("argument '" + argument_names_[i] + "'", argument_types_[i], 1, arguments[i].size());
+    if (arguments[i].size() != argument_types_[i].byte_size())
+      refuse_size("argument '" + argument_names_[i] + "'", argument_types_[i], arguments[i].size());
   for (std::size_t i = 0; i < outputs.size(); ++i)
-    check_size("output " + std::to_string(i), output_types_[i], 1, outputs[i].size());
+    if (outputs[i].size() != output_types_[i].byte_size())
+      refuse_size("output " + std::to_string(i), output_types_[i], outputs[i].size());
   run_checked(arguments, outputs);
 }
 
 void Executable::run_batch(std::int64_t batch, std::span<const ConstBytes> arguments,
-                           const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const {
-  if (batch < 0) throw UserError("a batch of " + std::to_string(batch) + " examples");
+                           const std::vector<bool>& is_shared, std::span<const Bytes> outputs,
+                           const BatchLayouts& layouts) const {
+  if (batch < 0) throw UserError("a batch of " + std::to_string(batch) + " examples, expected 0 or more");
   check_count(program_name_, "arguments", arguments.size(), argument_types_.size());
   check_count(program_name_, "arguments", is_shared.size(), argument_types_.size());
   check_count(program_name_, "outputs", outputs.size(), output_types_.size());
-  for (std::size_t i = 0; i < arguments.size(); ++i)
-    check_size("argument '" + argument_names_[i] + "'", argument_types_[i], is_shared[i] ? 1 : batch,
-               arguments[i].size());
-  for (std::size_t i = 0; i < outputs.size(); ++i)
-    check_size("output " + std::to_string(i), output_types_[i], batch, outputs[i].size());
-  if (batch > 0) run_batch_checked(batch, arguments, is_shared, outputs);
-}
-
-void Executable::run_batch_checked(std::int64_t batch, std::span<const ConstBytes> arguments,
-                                   const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const {
-  std::vector<ConstBytes> in(arguments.begin(), arguments.end());
-  std::vector<Bytes> out(outputs.size());
-  for (std::int64_t example = 0; example < batch; ++example) {
-    for (std::size_t i = 0; i < arguments.size(); ++i)
-      if (!is_shared[i]) in[i] = example_of(arguments[i], example, batch);
-    for (std::size_t i = 0; i < outputs.size(); ++i) out[i] = example_of(outputs[i], example, batch);
-    run_checked(in, out);
+  BatchLayouts full = layouts;
+  full.argument_stride = checked_stride("arguments", layouts.arguments, layouts.argument_stride, batch);
+  full.result_stride = checked_stride("results", layouts.results, layouts.result_stride, batch);
+  const BatchSide in{batch, full.arguments, full.argument_stride},
+      out{batch, full.results, full.result_stride};
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const TensorType& type = argument_types_[i];
+    const std::size_t bytes = arguments[i].size();
+    if (is_shared[i] ? bytes == type.byte_size() : in.fits(type, bytes)) continue;
+    if (is_shared[i]) refuse_size("the shared argument '" + argument_names_[i] + "'", type, bytes);
+    in.refuse("argument '" + argument_names_[i] + "'", type, bytes);
   }
+  for (std::size_t i = 0; i < outputs.size(); ++i)
+    if (!out.fits(output_types_[i], outputs[i].size()))
+      out.refuse("output " + std::to_string(i), output_types_[i], outputs[i].size());
+  if (batch > 0) run_batch_checked({batch, arguments, is_shared, outputs, full});
 }
 
 std::vector<Tensor> Executable::run(std::span<const Tensor> arguments) const {

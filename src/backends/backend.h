@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/batch.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -9,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/pool.h"
 #include "ir/program.h"
 
 namespace loipe {
@@ -21,10 +24,21 @@ struct BackendOptions {
   /// Examples of one run_batch. More than 1 lets a back end compile for running over
   /// examples; any number of them may be run all the same.
   std::int64_t batch = 1;
+  /// Whether code may come from the cache on disk; not where compiling is measured.
+  bool use_code_cache = true;
 };
 
 using ConstBytes = std::span<const std::byte>;
 using Bytes = std::span<std::byte>;
+
+/// One run of a batch: sizes are checked, strides are never 0.
+struct BatchRun {
+  std::int64_t examples;
+  std::span<const ConstBytes> arguments;
+  const std::vector<bool>& is_shared;
+  std::span<const Bytes> outputs;
+  BatchLayouts layouts;
+};
 
 /// A compiled program. It is immutable: any number of threads may run it at the
 /// same time, with different arguments and outputs. A run writes nothing but its
@@ -43,11 +57,12 @@ class Executable {
   /// The same on tensors.
   std::vector<Tensor> run(std::span<const Tensor> arguments) const;
 
-  /// Runs `batch` examples. Every argument has a leading axis of examples, but for those
-  /// that all examples share; every output has one. The bits of an example do not depend
-  /// on the others, nor on how many there are.
-  void run_batch(std::int64_t batch, std::span<const ConstBytes> arguments, const std::vector<bool>& is_shared,
-                 std::span<const Bytes> outputs) const;
+  /// Runs `batch` examples. Every argument has an axis of examples, but for those that
+  /// all examples share; every output has one; `layouts` says which axis it is. The bits
+  /// of an example depend neither on the others, nor on how many there are, nor on layouts.
+  void run_batch(std::int64_t batch, std::span<const ConstBytes> arguments,
+                 const std::vector<bool>& is_shared, std::span<const Bytes> outputs,
+                 const BatchLayouts& layouts = {}) const;
 
   /// Whether run_batch computes several examples at once.
   virtual bool vectorises_examples() const { return false; }
@@ -63,12 +78,19 @@ class Executable {
   /// Sizes are checked.
   virtual void run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const = 0;
   /// Unless a back end does better: one example after the other.
-  virtual void run_batch_checked(std::int64_t batch, std::span<const ConstBytes> arguments,
-                                 const std::vector<bool>& is_shared, std::span<const Bytes> outputs) const;
+  virtual void run_batch_checked(const BatchRun& run) const;
+
+  /// Prepared once and used again: a batch that runs example by example allocates nothing.
+  struct LoopScratch {
+    std::vector<ConstBytes> arguments;
+    std::vector<Bytes> outputs;
+    std::vector<Tensor> argument_tensors, output_tensors;  ///< of one example of a structure of arrays
+  };
 
   std::string program_name_;
   std::vector<std::string> argument_names_;
   std::vector<TensorType> argument_types_, output_types_;
+  Pool<LoopScratch> loop_scratch_;
 };
 
 /// Compiles programs. Back ends are stateless and listed in backend.cc.
@@ -79,6 +101,8 @@ class Backend {
   virtual std::string_view summary() const = 0;
   /// Why this back end cannot compile the program, one reason a line; empty if it can.
   virtual std::vector<std::string> reasons_against(const Program& program) const = 0;
+  /// Whether run_batch of the program, compiled for a batch, computes several examples at once.
+  virtual bool vectorises_examples(const Program&) const { return false; }
   /// Unsupported with those reasons; ResourceError that states the bytes needed
   /// when they exceed options.memory_limit. The program need not outlive the result.
   std::unique_ptr<Executable> compile(const Program& program, const BackendOptions& options = {}) const;

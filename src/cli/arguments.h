@@ -33,6 +33,8 @@ class SubjectOptions {
  public:
   void declare(CLI::App& app);
   bool has_subject() const { return !name_.empty(); }
+  bool has_scale() const { return scale_.has_value(); }
+  bool has_batch() const { return batch_.has_value(); }
   SubjectRequest request() const;
   Subject subject() const { return Subject(request()); }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments.h"
+#include "cli/bench_peak_table.h"
 #include "cli/bench_table.h"
 #include "cli/command.h"
 
@@ -9,10 +10,8 @@ namespace {
 
 struct Options {
   SubjectOptions subject;
-  std::optional<std::string> orders, repetitions, threads;
-  std::string inputs = "rich";
+  std::optional<std::string> orders, inputs, backend, repetitions, threads;
   std::string dtype = "f32";
-  std::string backend = "jit";
   bool json = false;
 };
 
@@ -27,12 +26,12 @@ std::vector<std::string> default_orders(const Subject& subject) {
 BenchOptions parse(const Options& options, const Subject& subject) {
   BenchOptions result;
   result.orders = options.orders ? split_list("--orders", *options.orders) : default_orders(subject);
-  result.inputs = parse_choice("--inputs", options.inputs, {"rich", "published"}) == "rich"
+  result.inputs = parse_choice("--inputs", options.inputs.value_or("rich"), {"rich", "published"}) == "rich"
                       ? InputKind::rich
                       : InputKind::published;
   result.dtype = parse_floating("--dtype", options.dtype);
-  result.backend = options.backend;
-  find_backend(options.backend);
+  result.backend = options.backend.value_or("jit");
+  find_backend(result.backend);
   if (options.threads) result.threads = parse_threads(*options.threads);
   if (options.repetitions) result.repetitions = parse_integer("--repetitions", *options.repetitions, 1);
   // A misspelt order of the last row must not cost the time of the first ones.
@@ -42,23 +41,28 @@ BenchOptions parse(const Options& options, const Subject& subject) {
 }
 
 /// The machine alone.
-int run_peak(const Options& options) {
+int run_peak(const Options& options, const Terminal& terminal) {
+  // Options of the other commands would have no effect.
+  const std::pair<const char*, bool> given[] = {
+      {"--scale", options.subject.has_scale()},   {"--batch", options.subject.has_batch()},
+      {"--orders", options.orders.has_value()},   {"--inputs", options.inputs.has_value()},
+      {"--backend", options.backend.has_value()}, {"--repetitions", options.repetitions.has_value()}};
+  for (const auto& [option, is_given] : given)
+    if (is_given)
+      throw UserError("bench peak: option " + std::string(option) +
+                      " has no meaning here: expected --threads, --dtype or --json");
   const DType dtype = parse_floating("--dtype", options.dtype);
   const int threads = thread_count(options.threads ? parse_threads(*options.threads) : 0);
-  const Machine machine = this_machine();
-  const MachineSpeed speed = measure_speed(dtype, threads);
-  if (options.json)
-    print_json({{"schema", kJsonSchema},
-                {"dtype", loipe::to_string(dtype)},
-                {"threads", threads},
-                {"machine", machine_json(machine, speed)}});
-  else print(speed_text(machine, speed, dtype, threads));
+  const PeakResult result =
+      bench_peak(dtype, threads, [&](const std::string& stage) { terminal.note("bench peak: " + stage); });
+  if (options.json) print_json(peak_json(result));
+  else print(peak_text(result));
   return 0;
 }
 
 int run(const Options& options, const Terminal& terminal) {
   const SubjectRequest request = options.subject.request();
-  if (request.name == "peak") return run_peak(options);
+  if (request.name == "peak") return run_peak(options, terminal);
   if (request.name == "attention") throw Unsupported("'bench attention' is not available in this version");
   if (is_program_file(request.name))
     throw UserError("bench " + request.name + ": expected a built-in task, whose inputs are known");
@@ -94,7 +98,7 @@ const Command kBenchCommand{"bench", "Prove and time the Jacobian of a task in s
                             "  loipe bench transformer\n"
                             "  loipe bench Encoder --scale 4 --orders reverse,alphagrad --json\n"
                             "  loipe bench RoeFlux_1d --batch 512 --dtype f64\n"
-                            "  loipe bench peak",
+                            "  loipe bench peak --threads 1 --dtype f64",
                             declare};
 
 }  // namespace loipe::cli

@@ -2,6 +2,7 @@
 #include <loipe/loipe.h>
 
 #include "backends/backend.h"
+#include "backends/code_cache.h"
 #include "base/text.h"
 #include "cli/command.h"
 #include "cli/json.h"
@@ -37,7 +38,18 @@ Json info_json() {
   for (const Pass& pass : all_passes())
     json["passes"].push_back({{"name", pass.name}, {"summary", pass.summary}});
   json["optional"] = optional_parts();
+  const CodeCache cache;
+  json["cache"] = {{"folder", cache.is_enabled() ? cache.folder().string() : ""},
+                   {"bytes", cache.size()},
+                   {"limit", cache.limit()}};
   return json;
+}
+
+std::string cache_text() {
+  const CodeCache cache;
+  if (!cache.is_enabled()) return "none";
+  return cache.folder().string() + ", " + with_thousands(static_cast<std::int64_t>(cache.size())) + " of " +
+         with_thousands(static_cast<std::int64_t>(cache.limit())) + " bytes";
 }
 
 void print_text() {
@@ -53,6 +65,7 @@ void print_text() {
     name.resize(std::max<std::size_t>(name.size(), 10), ' ');
     text += "back end   " + name + " " + std::string(backend->summary()) + "\n";
   }
+  text += "code cache " + cache_text() + "\n";
   text += "optional   " + (parts.empty() ? "none" : join(parts, ", ")) + "\n";
   print(text);
 }

@@ -93,6 +93,7 @@ class Bench {
     options.batch = plan_batch(subject_, {}, subject_.task()->batched_arguments);
     options.backend = options_.backend;
     options.threads = options_.threads;
+    options.use_code_cache = false;  // the time of compiling is a column
     return options;
   }
 

@@ -67,26 +67,31 @@ LOIPE_FMA_LOOP(baseline_f32, , Floats, broadcast_f32, multiply_add)
 LOIPE_FMA_LOOP(baseline_f64, , Doubles, broadcast_f64, multiply_add)
 #undef LOIPE_FMA_LOOP
 
-FmaLoop loop_of(DType dtype, std::string_view simd, double vector_bytes, void (*f32)(std::int64_t),
+FmaLoop loop_of(DType dtype, std::string_view simd, int bits, void (*f32)(std::int64_t),
                 void (*f64)(std::int64_t)) {
-  const double lanes = vector_bytes / static_cast<double>(size_of(dtype));
-  return {simd, dtype == DType::f32 ? f32 : f64, 2.0 * kSums * lanes};
+  const double lanes = bits / (8.0 * static_cast<double>(size_of(dtype)));
+  return {simd, bits, dtype == DType::f32 ? f32 : f64, 2.0 * kSums * lanes};
 }
 
 }  // namespace
 
-FmaLoop widest_fma_loop(DType dtype) {
+std::vector<FmaLoop> fma_loops(DType dtype) {
+  std::vector<FmaLoop> loops;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f")) return loop_of(dtype, "avx512", 64, avx512_f32, avx512_f64);
+  if (__builtin_cpu_supports("avx512f"))
+    loops.push_back(loop_of(dtype, "avx512", 512, avx512_f32, avx512_f64));
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
-    return loop_of(dtype, "avx2", 32, avx2_f32, avx2_f64);
+    loops.push_back(loop_of(dtype, "avx2", 256, avx2_f32, avx2_f64));
 #endif
 #if defined(__aarch64__)
-  return loop_of(dtype, "neon", 16, baseline_f32, baseline_f64);
+  loops.push_back(loop_of(dtype, "neon", 128, baseline_f32, baseline_f64));
 #else
-  return loop_of(dtype, "baseline", 16, baseline_f32, baseline_f64);
+  loops.push_back(loop_of(dtype, "baseline", 128, baseline_f32, baseline_f64));
 #endif
+  return loops;
 }
+
+FmaLoop widest_fma_loop(DType dtype) { return fma_loops(dtype).front(); }
 
 }  // namespace loipe

@@ -49,20 +49,30 @@ std::int64_t loop_examples(const BatchPlan& batch) {
   return batch.kind == BatchPlan::Kind::loop ? batch.examples : 1;
 }
 
+CompileOptions compile_options(const TaskJacobianOptions& options, AccumulationRequest request,
+                               std::int64_t batch) {
+  return {.request = std::move(request),
+          .passes = {},
+          .backend = options.backend,
+          .backend_options = {options.threads, options.memory_limit, batch, options.use_code_cache}};
+}
+
 /// Examples do not mix, so a program with a batch axis can also be run example by
-/// example at extent 1; that pays where the back end vectorises over examples.
+/// example at extent 1; that pays where the back end vectorises over examples. Null, and
+/// nothing is compiled, where it does not.
 std::unique_ptr<Executable> compile_per_example(const Subject& subject, const TaskJacobianOptions& options,
                                                 const std::vector<std::size_t>& wrt, const BatchPlan& batch) {
   if (batch.examples < 2) return nullptr;
-  const Program one =
-      Subject({subject.name(), subject.task()->has_scale ? std::optional(subject.scale()) : std::nullopt, 1})
-          .program(options.dtype);
-  Compilation compilation =
-      compile(one, {.request = {wrt, subject_order(options.order, subject, one), batch.program_axis()},
-                    .passes = {},
-                    .backend = options.backend,
-                    .backend_options = {options.threads, 0, batch.examples}});
-  return compilation.executable->vectorises_examples() ? std::move(compilation.executable) : nullptr;
+  const Backend& backend = find_backend(options.backend);
+  const std::optional<std::int64_t> scale =
+      subject.task()->has_scale ? std::optional(subject.scale()) : std::nullopt;
+  const Program one = Subject({subject.name(), scale, 1}).program(options.dtype);
+  CompileOptions compiling = compile_options(
+      options, {wrt, subject_order(options.order, subject, one), batch.program_axis()}, batch.examples);
+  compiling.backend_options.memory_limit = 0;  // that of all examples is checked later
+  const Program optimised = accumulate_and_optimise(one, compiling).optimised;
+  if (!backend.vectorises_examples(optimised)) return nullptr;
+  return backend.compile(optimised, compiling.backend_options);
 }
 
 }  // namespace
@@ -71,16 +81,14 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
     : program_(subject.program(options.dtype)), batch_(options.batch) {
   order_ = subject_order(options.order, subject, program_);
   wrt_ = resolve_wrt(program_, options.wrt);
-  compilation_ =
-      compile(program_, {.request = {wrt_, order_, batch_.program_axis()},
-                         .passes = {},
-                         .backend = options.backend,
-                         .backend_options = {options.threads, options.memory_limit, loop_examples(batch_)}});
   if (batch_.kind == BatchPlan::Kind::axis)
     per_example_ = compile_per_example(subject, options, wrt_, batch_);
-  const Executable& executable = *compilation_.executable;
+  const CompileOptions compiling =
+      compile_options(options, {wrt_, order_, batch_.program_axis()}, loop_examples(batch_));
+  compilation_ = per_example_ ? accumulate_and_optimise(program_, compiling) : compile(program_, compiling);
   input_types_ = batch_.argument_types(program_);
-  for (const TensorType& type : executable.output_types()) result_types_.push_back(batch_.result_type(type));
+  for (Value output : compilation_.optimised.outputs())
+    result_types_.push_back(batch_.result_type(compilation_.optimised.type(output)));
   if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
     throw ResourceError("'" + subject.name() + "' with " + std::to_string(batch_.examples) +
                         " examples needs " + with_thousands(static_cast<std::int64_t>(peak_bytes())) +
@@ -96,7 +104,7 @@ std::string TaskJacobian::result_name(std::size_t i) const {
 }
 
 std::size_t TaskJacobian::peak_bytes() const {
-  const Executable& executable = *compilation_.executable;
+  const Executable& executable = per_example_ ? *per_example_ : *compilation_.executable;
   // The executable's own peak has the inputs and results of one example in it.
   const std::size_t others = total_bytes(input_types_) + total_bytes(result_types_) -
                              total_bytes(executable.argument_types()) -

@@ -21,6 +21,7 @@ struct TaskJacobianOptions {
   std::string backend = "jit";
   int threads = 0;               ///< 0: all cores
   std::size_t memory_limit = 0;  ///< of a whole run, all examples; 0: none
+  bool use_code_cache = true;    ///< see BackendOptions
 };
 
 /// Called with the examples done so far.
@@ -36,6 +37,7 @@ class TaskJacobian {
 
   const Program& program() const { return program_; }
   const EliminationOrder& order() const { return order_; }
+  /// Without executable where examples run one by one though the program has their axis.
   const Compilation& compilation() const { return compilation_; }
   const BatchPlan& batch() const { return batch_; }
   /// Positions of the arguments that it differentiates by.

@@ -124,6 +124,46 @@ TEST(Contract, BenchOfTasksWithAndWithoutBatchAxis) {
     }
 }
 
+/// Structure and what holds on any machine, however busy.
+TEST(Contract, BenchPeak) {
+  const Json json = run_json({"bench", "peak", "--threads", "2", "--dtype", "f64"});
+  EXPECT_EQ(json["dtype"], "f64");
+  EXPECT_EQ(json["threads"], 2);
+  EXPECT_GT(json["machine"]["fma_gflops"], 0.1);
+  EXPECT_GT(json["machine"]["gemm_gflops"], 0.01);
+  // Every width, every product and every level, on one thread and on two.
+  EXPECT_EQ(json["fma"].size() % 2, 0U);
+  EXPECT_EQ(json["fma"][0]["simd"], json["machine"]["simd"]);
+  EXPECT_EQ(json["fma"].back()["bits"], 128);
+  EXPECT_EQ(json["products"].size(), 8U);
+  EXPECT_GE(json["memory"].size(), 6U);
+  for (const char* kind : {"fma", "products", "memory"}) {
+    EXPECT_EQ(json[kind][0]["threads"], 1);
+    EXPECT_EQ(json[kind].back()["threads"], 2);
+  }
+  for (const Json& row : json["fma"]) EXPECT_GT(row["gflops"], 0.1);
+  for (const Json& row : json["products"]) {
+    EXPECT_GT(row["gflops"], 0.001);
+    EXPECT_GT(row["fraction_of_peak"], 0);
+  }
+  std::size_t smallest = 0;
+  for (const Json& row : json["memory"]) {
+    if (row["level"] == "L1") smallest = 0;
+    EXPECT_GT(row["bytes_per_thread"], smallest);
+    smallest = row["bytes_per_thread"];
+    for (const char* loop : {"read_gb_per_s", "copy_gb_per_s", "triad_gb_per_s"}) EXPECT_GT(row[loop], 0.01);
+  }
+  EXPECT_EQ(json["memory"].back()["level"], "DRAM");
+}
+
+TEST(Contract, BenchPeakTable) {
+  const Outcome outcome = run_ok({"bench", "peak", "--threads", "1"});
+  for (const char* text :
+       {"FMA loop, ", "matrix product 1024^3", "matrix product 32 x 64^3", "DRAM", "triad GB/s"})
+    EXPECT_THAT(outcome.out, HasSubstr(text));
+  EXPECT_THAT(outcome.err, HasSubstr("loipe: bench peak: memory, 1 thread"));
+}
+
 TEST(Contract, BenchTableAndStages) {
   const Outcome loud = run_ok({"bench", "Simple", "--repetitions", "1"});
   EXPECT_THAT(loud.err, HasSubstr("loipe: bench Simple: reverse: compiling"));

@@ -80,6 +80,11 @@ TEST_F(Errors, Tasks) {
   expect_error({"count", "Encodr"}, 2, "did you mean 'Encoder'?");
   expect_error({"bench", "RoeFlux1d"}, 2, "did you mean 'RoeFlux_1d'?");
   expect_error({"bench", "attention"}, 3, "not available");
+  expect_error({"bench", "peak", "--dtype", "f16"}, 2, "--dtype f16: expected f32, f64");
+  expect_error({"bench", "peak", "--threads", "-2"}, 2, "--threads -2: expected a whole number from 0");
+  expect_error({"bench", "peak", "--scale", "4"}, 2, "option --scale has no meaning here");
+  expect_error({"bench", "peak", "--orders", "reverse"}, 2, "option --orders has no meaning here");
+  expect_error({"bench", "peak", "--thread", "1"}, 2, "did you mean '--threads'?");
   expect_error({"bench", example("rosenbrock.loipe")}, 2, "expected a built-in task");
   expect_error({"check", example("rosenbrock.loipe")}, 2, "--inputs is missing");
 }

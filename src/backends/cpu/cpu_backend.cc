@@ -15,6 +15,21 @@ namespace loipe {
 
 namespace {
 
+/// Smaller tiles until a run needs at most `limit` bytes (0: no limit), then fewer threads, each of which
+/// has a tile of its own. The last try if none fits. Results are the same whichever it is.
+std::unique_ptr<Executable> compile_within(const Program& program, int threads, std::size_t limit) {
+  constexpr std::int64_t kSmallestTile = 4096;
+  cpu::TilingOptions tiling;
+  while (true) {
+    auto executable = std::make_unique<cpu::CpuExecutable>(
+        program, cpu::lower(program, cpu::kernels_of_this_cpu(), tiling), threads);
+    if (limit == 0 || executable->peak_bytes() <= limit) return executable;
+    if (tiling.tile_bytes > kSmallestTile) tiling.tile_bytes /= 4;
+    else if (threads > 1) threads = (threads + 1) / 2;
+    else return executable;
+  }
+}
+
 class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "jit"; }
@@ -23,6 +38,9 @@ class CpuBackend final : public Backend {
   }
   /// Ops without a kernel run by their own reference evaluation, so all programs are supported.
   std::vector<std::string> reasons_against(const Program&) const override { return {}; }
+#ifdef LOIPE_LLVM
+  bool vectorises_examples(const Program& program) const override { return runs_as_scalars(program); }
+#endif
 
  private:
   std::unique_ptr<Executable> compile_supported(const Program& program,
@@ -34,8 +52,7 @@ class CpuBackend final : public Backend {
     constexpr int kMostThreads = 256;
     const int threads =
         std::min(options.threads > 0 ? options.threads : cpu::available_threads(), kMostThreads);
-    return std::make_unique<cpu::CpuExecutable>(program, cpu::lower(program, cpu::kernels_of_this_cpu()),
-                                                threads);
+    return compile_within(program, threads, options.memory_limit);
   }
 };
 

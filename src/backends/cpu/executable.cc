@@ -15,8 +15,6 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 
-std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
-
 struct AlignedDelete {
   void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kAlignment}); }
 };
@@ -77,14 +75,10 @@ class CpuExecutable::Workspace {
 
 CpuExecutable::CpuExecutable(const Program& program, Plan plan, int threads)
     : Executable(program), plan_(std::move(plan)), threads_(threads) {
-  std::size_t heap_bytes = 0;
-  for (const auto& step : plan_.steps) {
-    scratch_stride_ = std::max(scratch_stride_, rounded(step->scratch_bytes()));
-    shared_bytes_ = std::max(shared_bytes_, rounded(step->shared_bytes()));
-    heap_bytes = std::max(heap_bytes, step->heap_bytes());
-  }
-  peak_bytes_ =
-      plan_.arena_bytes + heap_bytes + shared_bytes_ + scratch_stride_ * static_cast<std::size_t>(threads_);
+  scratch_stride_ = plan_.scratch_bytes();
+  shared_bytes_ = plan_.shared_bytes();
+  peak_bytes_ = plan_.arena_bytes + plan_.heap_bytes() + shared_bytes_ +
+                scratch_stride_ * static_cast<std::size_t>(threads_);
   for (const auto& constant : plan_.constants) peak_bytes_ += constant->type().byte_size();
   for (const TensorType& type : argument_types()) peak_bytes_ += type.byte_size();
   for (const TensorType& type : output_types()) peak_bytes_ += type.byte_size();

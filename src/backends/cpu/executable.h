@@ -6,19 +6,9 @@
 #include <vector>
 
 #include "backends/backend.h"
-#include "backends/cpu/arena.h"
-#include "backends/cpu/step.h"
+#include "backends/cpu/plan.h"
 
 namespace loipe::cpu {
-
-/// What lowering makes of a program: steps in the order of execution, the buffers
-/// they use (placed in the arena), and the constants.
-struct Plan {
-  std::vector<std::unique_ptr<const Step>> steps;
-  std::vector<Buffer> buffers;
-  std::vector<std::shared_ptr<const Tensor>> constants;
-  std::size_t arena_bytes = 0;
-};
 
 class CpuExecutable final : public Executable {
  public:

@@ -4,138 +4,95 @@
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "backends/cpu/threads.h"
-#include "backends/llvm/scalar_emitter.h"
+#include "backends/llvm/tile_runner.h"
 #include "backends/scalar/scalarize.h"
-#include "base/check.h"
 #include "base/text.h"
 
 namespace loipe::jit {
-
-struct BatchKernel::State {
-  scalar::Program program;
-  std::unique_ptr<Session> session;
-  KernelShape shape;
-  void (*kernel)(const void* const*, void* const*, void*) = nullptr;
-  int threads = 0;
-};
 
 namespace {
 
 /// Scalar nodes; the code generator's full level takes about 60 microseconds for each.
 constexpr std::size_t kLargestFull = 3'000;
 
-/// Elements of one example of each argument or output.
-std::vector<std::size_t> sizes(const std::vector<TensorType>& types) {
+constexpr std::size_t kAlignment = 64;
+
+/// The workspaces of all threads of one run, one after the other.
+class Workspaces {
+ public:
+  Workspaces(const TilePlan& plan, int threads)
+      : bytes_(plan.workspace_bytes),
+        memory_(static_cast<std::byte*>(
+            ::operator new(bytes_* static_cast<std::size_t>(threads), std::align_val_t{kAlignment}))) {
+    for (int thread = 0; thread < threads; ++thread) prepare_workspace(plan, of(thread));
+  }
+  std::byte* of(int thread) const { return memory_.get() + bytes_ * static_cast<std::size_t>(thread); }
+
+ private:
+  struct Delete {
+    void operator()(std::byte* bytes) const { ::operator delete(bytes, std::align_val_t{kAlignment}); }
+  };
+  std::size_t bytes_;
+  std::unique_ptr<std::byte, Delete> memory_;
+};
+
+std::string transposition_name(Direction direction, std::size_t elements) {
+  return (direction == Direction::rows_to_examples ? "loipe_to_examples_" : "loipe_to_rows_") +
+         std::to_string(elements);
+}
+
+/// Number of elements of each argument or output.
+std::vector<std::size_t> sizes(const std::vector<std::size_t>& first) {
   std::vector<std::size_t> result;
-  for (const TensorType& type : types) result.push_back(static_cast<std::size_t>(type.element_count()));
+  for (std::size_t k = 0; k + 1 < first.size(); ++k) result.push_back(first[k + 1] - first[k]);
   return result;
 }
 
-/// Runs tiles of `lanes` examples. Data of one element per example is read and written
-/// in place; other data passes through a tile [element][lane] that stays in cache.
-template <class T>
-class TileRunner {
- public:
-  using Kernel = void (*)(const void* const*, void* const*, void*);
+}  // namespace
 
-  TileRunner(Kernel kernel, const KernelShape& shape, const scalar::Program& program, std::int64_t batch,
-             std::span<const std::span<const std::byte>> arguments, const std::vector<bool>& is_shared,
-             std::span<const std::span<std::byte>> outputs)
-      : kernel_(kernel),
-        lanes_(static_cast<std::size_t>(shape.lanes)),
-        batch_(static_cast<std::size_t>(batch)),
-        arguments_(arguments),
-        is_shared_(is_shared),
-        outputs_(outputs),
-        in_sizes_(sizes(program.arguments)),
-        out_sizes_(sizes(program.outputs)),
-        scratch_(shape.scratch_vectors * lanes_ + 8) {
-    for (std::size_t size : in_sizes_) in_tiles_.emplace_back(size * lanes_);
-    for (std::size_t size : out_sizes_) out_tiles_.emplace_back(size * lanes_);
-    for (std::size_t k = 0; k < in_sizes_.size(); ++k)
-      if (is_shared_[k]) fill_shared(k);
-    in_.resize(in_sizes_.size());
-    out_.resize(out_sizes_.size());
-  }
+struct BatchKernel::State {
+  scalar::Program program;
+  std::unique_ptr<Session> session;
+  TilePlan plan;
+  int threads = 0;
+  Pool<Workspaces> workspaces;
 
-  void run_tile(std::size_t first) {
-    const std::size_t count = std::min(lanes_, batch_ - first);
-    for (std::size_t k = 0; k < in_.size(); ++k) in_[k] = input(k, first, count);
-    for (std::size_t k = 0; k < out_.size(); ++k)
-      out_[k] = is_direct(out_sizes_[k], count) ? output(k) + first : out_tiles_[k].data();
-    kernel_(in_.data(), out_.data(), scratch_.data());
-    for (std::size_t k = 0; k < out_.size(); ++k)
-      if (!is_direct(out_sizes_[k], count)) write_back(k, first, count);
-  }
-
- private:
-  bool is_direct(std::size_t size, std::size_t count) const { return size == 1 && count == lanes_; }
-  const T* argument(std::size_t k) const { return reinterpret_cast<const T*>(arguments_[k].data()); }
-  T* output(std::size_t k) const { return reinterpret_cast<T*>(outputs_[k].data()); }
-
-  void fill_shared(std::size_t k) {
-    for (std::size_t e = 0; e < in_sizes_[k]; ++e)
-      for (std::size_t lane = 0; lane < lanes_; ++lane) in_tiles_[k][e * lanes_ + lane] = argument(k)[e];
-  }
-
-  const T* input(std::size_t k, std::size_t first, std::size_t count) {
-    if (is_shared_[k]) return in_tiles_[k].data();
-    const std::size_t size = in_sizes_[k];
-    if (is_direct(size, count)) return argument(k) + first;
-    // A tile beyond the end repeats its last example: no lane computes on garbage.
-    for (std::size_t lane = 0; lane < lanes_; ++lane) {
-      const T* example = argument(k) + (first + std::min(lane, count - 1)) * size;
-      for (std::size_t e = 0; e < size; ++e) in_tiles_[k][e * lanes_ + lane] = example[e];
-    }
-    return in_tiles_[k].data();
-  }
-
-  void write_back(std::size_t k, std::size_t first, std::size_t count) {
-    const std::size_t size = out_sizes_[k];
-    const T* tile = out_tiles_[k].data();
-    T* target = output(k) + first * size;
-    for (std::size_t lane = 0; lane < count; ++lane)
-      for (std::size_t e = 0; e < size; ++e) target[lane * size + e] = tile[e * lanes_ + lane];
-  }
-
-  Kernel kernel_;
-  std::size_t lanes_, batch_;
-  std::span<const std::span<const std::byte>> arguments_;
-  const std::vector<bool>& is_shared_;
-  std::span<const std::span<std::byte>> outputs_;
-  std::vector<std::size_t> in_sizes_, out_sizes_;
-  std::vector<std::vector<T>> in_tiles_, out_tiles_;
-  std::vector<T> scratch_;
-  std::vector<const void*> in_;
-  std::vector<void*> out_;
+  void emit(llvm::Module& module) const;
+  void link();
 };
 
-template <class T>
-void run_batch(const scalar::Program& program, const KernelShape& shape,
-               typename TileRunner<T>::Kernel kernel, int threads, std::int64_t batch,
-               std::span<const std::span<const std::byte>> arguments, const std::vector<bool>& is_shared,
-               std::span<const std::span<std::byte>> outputs) {
-  // Blocks of tiles are the tasks; each thread has tiles and scratch of its own.
-  constexpr std::int64_t kTilesPerTask = 16;
-  const std::int64_t tiles = (batch + shape.lanes - 1) / shape.lanes;
-  const std::int64_t tasks = (tiles + kTilesPerTask - 1) / kTilesPerTask;
-  const std::int64_t work = tiles * static_cast<std::int64_t>(program.nodes.size());
-  const int used = work < 100'000 ? 1 : static_cast<int>(std::min<std::int64_t>(threads, tasks));
-  std::vector<std::unique_ptr<TileRunner<T>>> runners(static_cast<std::size_t>(used));
-  cpu::parallel_for(used, tasks, [&](std::int64_t task, int thread) {
-    auto& runner = runners[static_cast<std::size_t>(thread)];
-    if (!runner)
-      runner = std::make_unique<TileRunner<T>>(kernel, shape, program, batch, arguments, is_shared, outputs);
-    const std::int64_t last = std::min(tiles, (task + 1) * kTilesPerTask);
-    for (std::int64_t tile = task * kTilesPerTask; tile < last; ++tile)
-      runner->run_tile(static_cast<std::size_t>(tile * shape.lanes));
-  });
+/// The kernel, and one transposition for each size of arguments or outputs.
+void BatchKernel::State::emit(llvm::Module& module) const {
+  const int lanes = static_cast<int>(plan.lanes);
+  emit_scalar_kernel(module, program, lanes, "loipe_kernel");
+  for (const auto& [first, direction] : {std::pair(&plan.first_in, Direction::examples_to_rows),
+                                         std::pair(&plan.first_out, Direction::rows_to_examples)}) {
+    std::vector<std::size_t> all = sizes(*first);
+    std::ranges::sort(all);
+    all.erase(std::unique(all.begin(), all.end()), all.end());
+    for (std::size_t size : all)
+      if (size > 1)
+        emit_transposition(module, program.dtype, lanes, static_cast<std::int64_t>(size), direction,
+                           transposition_name(direction, size));
+  }
 }
 
-}  // namespace
+/// Addresses of what emit() has emitted.
+void BatchKernel::State::link() {
+  plan.kernel = reinterpret_cast<Kernel>(session->address("loipe_kernel"));
+  const auto transpositions = [&](const std::vector<std::size_t>& first, Direction direction) {
+    std::vector<Transposition> result;
+    for (std::size_t size : sizes(first))
+      result.push_back(
+          size > 1 ? reinterpret_cast<Transposition>(session->address(transposition_name(direction, size)))
+                   : nullptr);
+    return result;
+  };
+  plan.to_rows = transpositions(plan.first_in, Direction::examples_to_rows);
+  plan.to_examples = transpositions(plan.first_out, Direction::rows_to_examples);
+}
 
 BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
     : state_(std::make_unique<State>()) {
@@ -144,19 +101,26 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
   state_->program = scalar::scalarize(program);
   state_->threads = options.threads > 0 ? options.threads : cpu::available_threads();
   const Level usual = state_->program.nodes.size() <= kLargestFull ? Level::full : Level::quick;
-  state_->session = std::make_unique<Session>(options.level.value_or(usual));
   const int lanes =
       options.lanes > 0 ? options.lanes : vector_bytes() / static_cast<int>(size_of(state_->program.dtype));
-  auto module = state_->session->new_module(program.name());
-  state_->shape = emit_scalar_kernel(*module, state_->program, lanes, "loipe_kernel");
-  state_->session->add(std::move(module));
-  state_->kernel = reinterpret_cast<void (*)(const void* const*, void* const*, void*)>(
-      state_->session->address("loipe_kernel"));
+  state_->plan = plan_tiles(state_->program, kernel_shape(state_->program, lanes));
+  state_->session = std::make_unique<Session>(options.level.value_or(usual));
+  Session& session = *state_->session;
+  // The scalar program decides all of the code: one that is in the cache is not even emitted.
+  std::string key;
+  if (options.use_code_cache)
+    key = session.key(std::to_string(lanes) + " lanes, " + scalar::content(state_->program));
+  if (key.empty() || !session.load(key)) {
+    auto module = session.new_module(program.name());
+    state_->emit(*module);
+    session.add(std::move(module), key);
+  }
+  state_->link();
 }
 
 BatchKernel::~BatchKernel() = default;
 
-int BatchKernel::lanes() const { return state_->shape.lanes; }
+int BatchKernel::lanes() const { return static_cast<int>(state_->plan.lanes); }
 std::size_t BatchKernel::node_count() const { return state_->program.nodes.size(); }
 
 std::int64_t BatchKernel::operations() const {
@@ -167,31 +131,23 @@ std::int64_t BatchKernel::operations() const {
       });
 }
 
-void BatchKernel::run(std::int64_t batch, std::span<const std::span<const std::byte>> arguments,
-                      const std::vector<bool>& is_shared,
-                      std::span<const std::span<std::byte>> outputs) const {
-  const scalar::Program& program = state_->program;
-  require(arguments.size() == program.arguments.size() && outputs.size() == program.outputs.size() &&
-              is_shared.size() == arguments.size(),
-          "a batch kernel got another number of spans");
-  const auto bytes = [&](const TensorType& type, bool shared) {
-    return type.byte_size() * static_cast<std::size_t>(shared ? 1 : batch);
-  };
-  for (std::size_t k = 0; k < arguments.size(); ++k)
-    if (arguments[k].size() != bytes(program.arguments[k], is_shared[k]))
-      throw UserError("argument " + std::to_string(k) + " has " + std::to_string(arguments[k].size()) +
-                      " bytes, expected " + std::to_string(bytes(program.arguments[k], is_shared[k])));
-  for (std::size_t k = 0; k < outputs.size(); ++k)
-    if (outputs[k].size() != bytes(program.outputs[k], false))
-      throw UserError("output " + std::to_string(k) + " has " + std::to_string(outputs[k].size()) +
-                      " bytes, expected " + std::to_string(bytes(program.outputs[k], false)));
-  if (batch == 0) return;
-  if (program.dtype == DType::f64)
-    run_batch<double>(program, state_->shape, state_->kernel, state_->threads, batch, arguments, is_shared,
-                      outputs);
-  else
-    run_batch<float>(program, state_->shape, state_->kernel, state_->threads, batch, arguments, is_shared,
-                     outputs);
+void BatchKernel::run(const BatchRun& run) const {
+  const TilePlan& plan = state_->plan;
+  // One task on one thread; else long enough to pay for claiming, and several for each.
+  constexpr std::int64_t kFewestTiles = 16;
+  const std::int64_t tiles = (run.examples + plan.lanes - 1) / plan.lanes;
+  const std::int64_t work = tiles * static_cast<std::int64_t>(state_->program.nodes.size());
+  const std::int64_t threads = work < 100'000 ? 1 : state_->threads;
+  const std::int64_t share = threads == 1 ? tiles : tiles / (threads * 8) / kFewestTiles * kFewestTiles;
+  const std::int64_t examples_per_task = std::max(share, kFewestTiles) * plan.lanes;
+  const std::int64_t tasks = (run.examples + examples_per_task - 1) / examples_per_task;
+  const int used = static_cast<int>(std::min(threads, tasks));
+  const auto workspaces =
+      state_->workspaces.take([&] { return std::make_unique<Workspaces>(plan, state_->threads); });
+  cpu::parallel_for(used, tasks, [&](std::int64_t task, int thread) {
+    TileRunner runner(plan, run, workspaces->of(thread));
+    runner(task * examples_per_task, std::min((task + 1) * examples_per_task, run.examples));
+  });
 }
 
 }  // namespace loipe::jit

@@ -4,10 +4,8 @@
 #include <cstddef>
 #include <memory>
 #include <optional>
-#include <span>
-#include <string>
-#include <vector>
 
+#include "backends/backend.h"
 #include "backends/llvm/jit_session.h"
 #include "ir/program.h"
 
@@ -17,7 +15,8 @@ struct BatchOptions {
   /// Absent: full, but quick for long programs, where thinking outgrows what it gains.
   std::optional<Level> level = {};
   int threads = 0;  ///< 0: all cores; results do not depend on it
-  int lanes = 0;    ///< examples per vector; 0: what the running CPU adds in one instruction
+  bool use_code_cache = true;
+  int lanes = 0;  ///< examples per vector; 0: what the running CPU adds in one instruction
 };
 
 /// A program of one example compiled to straight-line code that runs on one vector
@@ -28,10 +27,9 @@ class BatchKernel {
   BatchKernel(const Program& program, const BatchOptions& options);
   ~BatchKernel();
 
-  /// Runs `batch` examples. Arguments and outputs are row-major [batch, shape of one
-  /// example]; an argument that `is_shared` has no batch axis and is read by all.
-  void run(std::int64_t batch, std::span<const std::span<const std::byte>> arguments,
-           const std::vector<bool>& is_shared, std::span<const std::span<std::byte>> outputs) const;
+  /// Sizes are checked, and there is an example. Allocates nothing once as many threads
+  /// as ever have called it at the same time.
+  void run(const BatchRun& run) const;
 
   int lanes() const;
   std::size_t node_count() const;

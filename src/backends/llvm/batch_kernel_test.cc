@@ -2,10 +2,14 @@
 #include "backends/llvm/batch_kernel.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <filesystem>
+#include <optional>
 
 #include "backends/scalar/scalarize.h"
 #include "ir/builder.h"
@@ -78,7 +82,10 @@ void expect_batch_agrees(const Program& program, std::int64_t batch, double tole
   }
   BatchData out(types_of(program, program.outputs()), batch);
   const std::vector<bool> shared(program.arguments().size(), false);
-  kernel.run(batch, in.read(), shared, out.write());
+  const auto arguments = in.read();
+  const auto results = out.write();
+  const BatchLayouts dense{.argument_stride = batch, .result_stride = batch};
+  kernel.run({batch, arguments, shared, results, dense});
   EXPECT_TRUE(out.guards_hold());
   for (std::int64_t b = 0; b < batch; ++b) {
     const std::vector<Tensor> expected = evaluate(program, examples[static_cast<std::size_t>(b)]);
@@ -89,7 +96,8 @@ void expect_batch_agrees(const Program& program, std::int64_t batch, double tole
   jit::BatchOptions two = options;
   two.threads = 2;
   BatchData again(types_of(program, program.outputs()), batch);
-  jit::BatchKernel(program, two).run(batch, in.read(), shared, again.write());
+  const auto again_results = again.write();
+  jit::BatchKernel(program, two).run({batch, arguments, shared, again_results, dense});
   EXPECT_TRUE(again == out);
 }
 
@@ -155,7 +163,7 @@ TEST(BatchKernel, SharedArgumentsAreReadByAllExamples) {
   Tensor out(x.type());
   const std::span<const std::byte> in[] = {x.bytes(), w.bytes()};
   const std::span<std::byte> to[] = {out.bytes()};
-  kernel.run(3, in, {false, true}, to);
+  kernel.run({3, in, {false, true}, to, {.argument_stride = 3, .result_stride = 3}});
   EXPECT_EQ(out, Tensor::of<double>({3, 2}, {3.0, 10.0, 9.0, 20.0, 15.0, 30.0}));
 }
 
@@ -185,6 +193,62 @@ TEST(BatchKernel, RefusesWhatHasNoScalarForm) {
       "  %1 = div(%c1, %c2) : i64[]\n  %2 = convert_element_type(%1) {dtype=f64} : f64[]\n"
       "  %3 = mul(%x, %2) : f64[]\n  return %3\n}\n");
   EXPECT_THROW(jit::BatchKernel(integers, {}), Unsupported);
+}
+
+/// A cache of its own for the time of a test.
+class OwnCache {
+ public:
+  OwnCache()
+      : folder_(std::filesystem::path(::testing::TempDir()) /
+                ("loipe_kernels_" + std::to_string(::getpid()))) {
+    std::filesystem::remove_all(folder_);
+    if (const char* text = std::getenv("LOIPE_CACHE_DIR")) before_ = text;
+    ::setenv("LOIPE_CACHE_DIR", folder_.c_str(), 1);
+  }
+  ~OwnCache() {
+    if (before_) ::setenv("LOIPE_CACHE_DIR", before_->c_str(), 1);
+    else ::unsetenv("LOIPE_CACHE_DIR");
+    std::filesystem::remove_all(folder_);
+  }
+  std::vector<std::filesystem::path> files() const {
+    return {std::filesystem::directory_iterator(folder_), std::filesystem::directory_iterator()};
+  }
+
+ private:
+  std::filesystem::path folder_;
+  std::optional<std::string> before_;
+};
+
+TEST(BatchKernel, CodeComesFromTheCache) {
+  const OwnCache cache;
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {});
+  ASSERT_EQ(cache.files().size(), 1u);
+  const auto written = std::filesystem::last_write_time(cache.files()[0]);
+  std::filesystem::last_write_time(cache.files()[0], written - std::chrono::hours(1));
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {});
+  ASSERT_EQ(cache.files().size(), 1u);
+  EXPECT_GE(std::filesystem::last_write_time(cache.files()[0]), written);  // it was used
+  // Whatever decides the code is in the key.
+  expect_batch_agrees(functions("f32"), 9, 2e-6, {});
+  EXPECT_EQ(cache.files().size(), 2u);
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {.level = jit::Level::quick});
+  EXPECT_EQ(cache.files().size(), 3u);
+  ::setenv("LOIPE_SIMD", "baseline", 1);
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {});
+  ::unsetenv("LOIPE_SIMD");
+  EXPECT_EQ(cache.files().size(), 4u);
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {.use_code_cache = false, .lanes = 1});
+  EXPECT_EQ(cache.files().size(), 4u);
+}
+
+TEST(BatchKernel, DamagedCodeIsCompiledAgain) {
+  const OwnCache cache;
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {});
+  ASSERT_EQ(cache.files().size(), 1u);
+  const auto size = std::filesystem::file_size(cache.files()[0]);
+  std::filesystem::resize_file(cache.files()[0], size / 2);
+  expect_batch_agrees(functions("f64"), 9, 1e-14, {});
+  EXPECT_EQ(std::filesystem::file_size(cache.files()[0]), size);
 }
 
 }  // namespace

@@ -2,10 +2,15 @@
 #include "backends/llvm/jit_session.h"
 
 #include <dlfcn.h>
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Config/llvm-config.h>
+#include <llvm/ExecutionEngine/Orc/CompileUtils.h>
 #include <llvm/ExecutionEngine/Orc/LLJIT.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/CommandLine.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SHA256.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Target/TargetOptions.h>
@@ -13,8 +18,10 @@
 #include <cstdlib>
 #include <iterator>
 #include <mutex>
+#include <optional>
 #include <string_view>
 
+#include "backends/code_cache.h"
 #include "base/check.h"
 
 namespace loipe::jit {
@@ -66,13 +73,27 @@ int vector_bytes() {
 }
 
 struct Session::State {
+  Level level;
+  llvm::orc::JITTargetMachineBuilder builder;
+  std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::orc::LLJIT> jit;
-  llvm::orc::ThreadSafeContext context{std::make_unique<llvm::LLVMContext>()};
-  std::string features, cpu;
+  std::unique_ptr<llvm::LLVMContext> context;
+
+  State(Level chosen, llvm::orc::JITTargetMachineBuilder target)
+      : level(chosen), builder(std::move(target)) {}
+  void add_object(std::unique_ptr<llvm::MemoryBuffer> object) {
+    expect(jit->addObjectFile(std::move(object)), "code generation");
+  }
 };
 
+<<<<<<< HEAD
 Session::Session(Level level, Contraction contraction) : state_(std::make_unique<State>()) {
   initialise_once();
+=======
+namespace {
+
+llvm::orc::JITTargetMachineBuilder target_of_this_cpu(Level level) {
+>>>>>>> h2
   auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost(), "no JIT for this machine");
   machine.setCodeGenOptLevel(level == Level::quick      ? llvm::CodeGenOptLevel::None
                              : level == Level::moderate ? llvm::CodeGenOptLevel::Less
@@ -82,10 +103,25 @@ Session::Session(Level level, Contraction contraction) : state_(std::make_unique
   if (vector_bytes() < 64) machine.addFeatures({"-avx512f", "-avx512dq", "-avx512vl", "-avx512bw"});
   if (vector_bytes() < 32) machine.addFeatures({"-avx2", "-fma", "-avx"});
   if (vector_bytes() == 64) machine.addFeatures({"-prefer-256-bit"});
-  state_->features = machine.getFeatures().getString();
-  state_->cpu = machine.getCPU();
-  state_->jit =
-      expect(llvm::orc::LLJITBuilder().setJITTargetMachineBuilder(std::move(machine)).create(), "JIT");
+  // As the linker of the session wants it.
+  machine.setRelocationModel(llvm::Reloc::PIC_);
+  machine.setCodeModel(llvm::CodeModel::Small);
+  return machine;
+}
+
+}  // namespace
+
+Session::Session(Level level) {
+  initialise_once();
+  state_ = std::make_unique<State>(level, target_of_this_cpu(level));
+  state_->machine = expect(state_->builder.createTargetMachine(), "no JIT for this machine");
+  // Modules are compiled here, so that the code can be kept; the session only links.
+  state_->jit = expect(llvm::orc::LLJITBuilder()
+                           .setJITTargetMachineBuilder(state_->builder)
+                           .setDataLayout(state_->machine->createDataLayout())
+                           .setPlatformSetUp(llvm::orc::setUpInactivePlatform)
+                           .create(),
+                       "JIT");
   auto& library = state_->jit->getMainJITDylib();
   const char prefix = state_->jit->getDataLayout().getGlobalPrefix();
   library.addGenerator(
@@ -98,7 +134,35 @@ Session::Session(Level level, Contraction contraction) : state_(std::make_unique
 
 Session::~Session() = default;
 
-llvm::LLVMContext& Session::context() { return *state_->context.getContext(); }
+std::string Session::key(std::string_view content) const {
+  llvm::SHA256 digest;
+  // A length before each part: no two lists of parts give the same bytes.
+  const auto add_part = [&](std::string_view part) {
+    digest.update(std::to_string(part.size()) + ":");
+    digest.update(llvm::StringRef(part.data(), part.size()));
+  };
+  add_part(LOIPE_VERSION);
+  add_part(LOIPE_GENERATOR_DIGEST);
+  add_part(LLVM_VERSION_STRING);
+  add_part(state_->builder.getTargetTriple().str());
+  add_part(state_->builder.getCPU());
+  add_part(state_->builder.getFeatures().getString());
+  add_part(state_->level == Level::quick ? "quick" : "full");
+  add_part(content);
+  return llvm::toHex(digest.final(), /*LowerCase=*/true);
+}
+
+bool Session::load(const std::string& key) {
+  const std::optional<std::string> code = CodeCache().load(key);
+  if (!code) return false;
+  state_->add_object(llvm::MemoryBuffer::getMemBufferCopy(*code, key));
+  return true;
+}
+
+llvm::LLVMContext& Session::context() {
+  if (!state_->context) state_->context = std::make_unique<llvm::LLVMContext>();
+  return *state_->context;
+}
 
 std::unique_ptr<llvm::Module> Session::new_module(const std::string& name) {
   auto module = std::make_unique<llvm::Module>(name, context());
@@ -107,17 +171,19 @@ std::unique_ptr<llvm::Module> Session::new_module(const std::string& name) {
   return module;
 }
 
-void Session::add(std::unique_ptr<llvm::Module> module) {
+void Session::add(std::unique_ptr<llvm::Module> module, const std::string& key) {
   for (llvm::Function& function : *module) {
     if (function.isDeclaration()) continue;
-    function.addFnAttr("target-cpu", state_->cpu);
-    function.addFnAttr("target-features", state_->features);
+    function.addFnAttr("target-cpu", state_->builder.getCPU());
+    function.addFnAttr("target-features", state_->builder.getFeatures().getString());
   }
 #ifndef NDEBUG
   require(!llvm::verifyModule(*module), "generated code is malformed");
 #endif
-  expect(state_->jit->addIRModule(llvm::orc::ThreadSafeModule(std::move(module), state_->context)),
-         "code generation");
+  std::unique_ptr<llvm::MemoryBuffer> object =
+      expect(llvm::orc::SimpleCompiler(*state_->machine)(*module), "code generation");
+  if (!key.empty()) CodeCache().store(key, {object->getBufferStart(), object->getBufferSize()});
+  state_->add_object(std::move(object));
 }
 
 void* Session::address(const std::string& function) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace llvm {
 class LLVMContext;
@@ -31,11 +32,18 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
+  /// Names the code that `content` becomes here: a digest of it and of all else that
+  /// decides (code generator, its level and options, processor, versions).
+  std::string key(std::string_view content) const;
+  /// Takes the code of that key from the cache on disk; false when it is not there.
+  bool load(const std::string& key);
+
   /// A context and an empty module for the running CPU.
   llvm::LLVMContext& context();
   std::unique_ptr<llvm::Module> new_module(const std::string& name);
-  /// Compiles the module; InternalError when it is malformed.
-  void add(std::unique_ptr<llvm::Module> module);
+  /// Compiles the module and caches the code under the key, unless that is empty;
+  /// InternalError when the module is malformed.
+  void add(std::unique_ptr<llvm::Module> module, const std::string& key = "");
   /// The address of a function that was added.
   void* address(const std::string& function);
 

@@ -79,24 +79,45 @@ class Emitter {
         program.dtype == DType::f64 ? llvm::Type::getDoubleTy(context) : llvm::Type::getFloatTy(context);
     number_ = lanes == 1 ? scalar_ : llvm::FixedVectorType::get(scalar_, static_cast<unsigned>(lanes));
     pointer_ = llvm::PointerType::getUnqual(context);
-    signature_ =
-        llvm::FunctionType::get(llvm::Type::getVoidTy(context), {pointer_, pointer_, pointer_}, false);
+    offset_type_ = llvm::Type::getInt64Ty(context);
+    signature_ = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                         {pointer_, pointer_, pointer_, offset_type_}, false);
+    first_in_ = scalar::first_elements(program.arguments);
+    first_out_ = scalar::first_elements(program.outputs);
     for (std::size_t s = 0; s < program.stores.size(); ++s) stores_[program.stores[s].value].push_back(s);
   }
 
   KernelShape run() {
     std::vector<llvm::Function*> chunks;
     for (std::size_t chunk = 0; chunk < cuts_.chunks(); ++chunk) chunks.push_back(emit_chunk(chunk));
-    llvm::Function* kernel =
-        llvm::Function::Create(signature_, llvm::Function::ExternalLinkage, name_, module_);
-    builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", kernel));
-    for (llvm::Function* chunk : chunks)
-      builder_.CreateCall(chunk, {kernel->getArg(0), kernel->getArg(1), kernel->getArg(2)});
-    builder_.CreateRetVoid();
+    emit_loop(chunks);
     return {lanes_, cuts_.slots()};
   }
 
  private:
+  /// for (offset = begin; offset < end; offset += vector) all chunks
+  void emit_loop(const std::vector<llvm::Function*>& chunks) {
+    llvm::LLVMContext& context = module_.getContext();
+    llvm::FunctionType* type = llvm::FunctionType::get(
+        llvm::Type::getVoidTy(context), {pointer_, pointer_, pointer_, offset_type_, offset_type_}, false);
+    llvm::Function* kernel = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name_, module_);
+    llvm::BasicBlock* entry = llvm::BasicBlock::Create(context, "entry", kernel);
+    llvm::BasicBlock* tile = llvm::BasicBlock::Create(context, "tile", kernel);
+    llvm::BasicBlock* done = llvm::BasicBlock::Create(context, "done", kernel);
+    builder_.SetInsertPoint(entry);
+    builder_.CreateCondBr(builder_.CreateICmpSLT(kernel->getArg(3), kernel->getArg(4)), tile, done);
+    builder_.SetInsertPoint(tile);
+    llvm::PHINode* offset = builder_.CreatePHI(offset_type_, 2);
+    for (llvm::Function* chunk : chunks)
+      builder_.CreateCall(chunk, {kernel->getArg(0), kernel->getArg(1), kernel->getArg(2), offset});
+    llvm::Value* next = builder_.CreateAdd(offset, builder_.getInt64(vector_size()));
+    offset->addIncoming(kernel->getArg(3), entry);
+    offset->addIncoming(next, tile);
+    builder_.CreateCondBr(builder_.CreateICmpSLT(next, kernel->getArg(4)), tile, done);
+    builder_.SetInsertPoint(done);
+    builder_.CreateRetVoid();
+  }
+
   llvm::Function* emit_chunk(std::size_t chunk) {
     function_ = llvm::Function::Create(signature_, llvm::Function::InternalLinkage,
                                        name_ + "_" + std::to_string(chunk), module_);
@@ -105,8 +126,6 @@ class Emitter {
     function_->addParamAttr(2, llvm::Attribute::NoAlias);
     builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
     values_.assign(0, nullptr);
-    bases_in_.assign(program_.arguments.size(), nullptr);
-    bases_out_.assign(program_.outputs.size(), nullptr);
     first_ = chunk * kNodesPerFunction;
     const std::size_t last = std::min(first_ + kNodesPerFunction, program_.nodes.size());
     values_.assign(last - first_, nullptr);
@@ -115,27 +134,30 @@ class Emitter {
       const Id id = static_cast<Id>(i);
       if (program_.nodes[i].op != Op::constant) values_[i - first_] = compute(program_.nodes[i]);
       if (cuts_.slot(id) != Cuts::kNone) store(number(id), scratch(cuts_.slot(id)));
+      if (program_.nodes[i].op == Op::constant) continue;
       for (std::size_t s : stores_[id]) store(number(id), output_address(program_.stores[s]));
     }
     builder_.CreateRetVoid();
     return function_;
   }
 
-  llvm::Value* element_address(llvm::Value* base, std::uint64_t element) {
-    return builder_.CreateConstInBoundsGEP1_64(scalar_, base, element * static_cast<std::uint64_t>(lanes_));
+  std::uint64_t vector_size() const { return size_of(program_.dtype) * static_cast<std::uint64_t>(lanes_); }
+  /// Entry `element` of a table of addresses, moved to the tile.
+  llvm::Value* tile_address(unsigned table, std::size_t element) {
+    llvm::Value* entry = builder_.CreateConstInBoundsGEP1_64(pointer_, function_->getArg(table), element);
+    return builder_.CreateGEP(builder_.getInt8Ty(), builder_.CreateLoad(pointer_, entry),
+                              function_->getArg(3));
   }
-  llvm::Value* base(std::vector<llvm::Value*>& bases, unsigned parameter, std::uint32_t k) {
-    if (!bases[k]) {
-      // In the entry's order, so before its first use.
-      bases[k] = builder_.CreateLoad(
-          pointer_, builder_.CreateConstInBoundsGEP1_64(pointer_, function_->getArg(parameter), k));
-    }
-    return bases[k];
+  llvm::Value* input_address(const Node& node) {
+    return tile_address(0, first_in_[node.operands[0]] + node.operands[1]);
   }
   llvm::Value* output_address(const scalar::Program::Output& store) {
-    return element_address(base(bases_out_, 1, store.output), store.element);
+    return tile_address(1, first_out_[store.output] + store.element);
   }
-  llvm::Value* scratch(std::uint32_t slot) { return element_address(function_->getArg(2), slot); }
+  llvm::Value* scratch(std::uint32_t slot) {
+    return builder_.CreateConstInBoundsGEP1_64(builder_.getInt8Ty(), function_->getArg(2),
+                                               slot * vector_size());
+  }
   llvm::Value* load(llvm::Value* address) {
     return builder_.CreateAlignedLoad(number_, address, element_alignment());
   }
@@ -155,8 +177,7 @@ class Emitter {
   llvm::Value* number(Id id) { return ops_.number(raw(id), program_.dtype); }
 
   llvm::Value* compute(const Node& node) {
-    if (node.op == Op::argument)
-      return load(element_address(base(bases_in_, 0, node.operands[0]), node.operands[1]));
+    if (node.op == Op::argument) return load(input_address(node));
     std::vector<llvm::Value*> operands;
     for (int k = 0; k < scalar::arity(node.op); ++k) operands.push_back(raw(node.operands[k]));
     return ops_.emit(node.op, program_.dtype, operands);
@@ -169,15 +190,16 @@ class Emitter {
   llvm::IRBuilder<> builder_;
   OpEmitter ops_;
   Cuts cuts_;
-  std::vector<std::vector<std::size_t>> stores_;  ///< per node: the stores of its value
-  llvm::Type *scalar_ = nullptr, *number_ = nullptr;
+  std::vector<std::vector<std::size_t>> stores_;   ///< per node: the stores of its value
+  std::vector<std::size_t> first_in_, first_out_;  ///< number of each argument's or output's first element
+  llvm::Type *scalar_ = nullptr, *number_ = nullptr, *offset_type_ = nullptr;
   llvm::PointerType* pointer_ = nullptr;
   llvm::FunctionType* signature_ = nullptr;
 
   // Of the function being emitted.
   llvm::Function* function_ = nullptr;
   std::size_t first_ = 0;
-  std::vector<llvm::Value*> values_, bases_in_, bases_out_;
+  std::vector<llvm::Value*> values_;
   std::unordered_map<Id, llvm::Value*> imported_;
 };
 
@@ -187,5 +209,7 @@ KernelShape emit_scalar_kernel(llvm::Module& module, const scalar::Program& prog
                                const std::string& name) {
   return Emitter(module, program, lanes, name).run();
 }
+
+KernelShape kernel_shape(const scalar::Program& program, int lanes) { return {lanes, Cuts(program).slots()}; }
 
 }  // namespace loipe::jit

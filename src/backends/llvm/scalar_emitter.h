@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,15 +19,21 @@ struct KernelShape {
   std::size_t scratch_vectors = 0;  ///< vectors of scratch that one call needs
 };
 
-/// Emits straight-line code for one tile of `lanes` examples as the function
-///
-///   void NAME(const T* const* in, T* const* out, T* scratch)
-///
-/// in[k] + e*lanes points to the lanes of element e of argument k, out likewise. For an
-/// argument or output of one element per example that is the plain array. Long
-/// programs are cut into functions, values that cross a cut go through scratch, so
-/// compile time stays linear.
+/// The signature of an emitted kernel. It computes the tiles of `lanes` examples at the
+/// byte offsets begin, begin + one vector, ..., before end.
+using Kernel = void (*)(const void* const* in, void* const* out, void* scratch, std::int64_t begin,
+                        std::int64_t end);
+
+/// Emits straight-line code over one tile as a function NAME of type Kernel. Elements are
+/// numbered through all arguments, and through all outputs. The lanes of argument element
+/// p are at in[p] + offset, those of output element q go to out[q] + offset: so one kernel
+/// serves every layout. Output elements that are constants are not written. Long programs
+/// are cut into functions, values that cross a cut go through scratch, so compile time
+/// stays linear.
 KernelShape emit_scalar_kernel(llvm::Module& module, const scalar::Program& program, int lanes,
                                const std::string& name);
+
+/// The shape of the kernel that would be emitted.
+KernelShape kernel_shape(const scalar::Program& program, int lanes);
 
 }  // namespace loipe::jit

@@ -28,6 +28,13 @@ std::string_view name(Op op) { return kDescriptions[static_cast<std::size_t>(op)
 bool is_logical(Op op) { return op >= Op::eq && op <= Op::logical_not; }
 bool is_function(Op op) { return op >= Op::exp; }
 
+std::vector<std::size_t> first_elements(const std::vector<TensorType>& types) {
+  std::vector<std::size_t> first{0};
+  for (const TensorType& type : types)
+    first.push_back(first.back() + static_cast<std::size_t>(type.element_count()));
+  return first;
+}
+
 double evaluate(Op op, double a, double b, double c) {
   switch (op) {
     case Op::argument:
@@ -79,6 +86,31 @@ double evaluate(Op op, double a, double b, double c) {
     case Op::atan2: return std::atan2(a, b);
   }
   throw InternalError("a scalar leaf has no evaluation");
+}
+
+std::string content(const Program& program) {
+  std::string bytes;
+  const auto add = [&](std::uint64_t number) {
+    for (int byte = 0; byte < 8; ++byte) bytes += static_cast<char>(number >> (8 * byte));
+  };
+  add(static_cast<std::uint64_t>(program.dtype));
+  for (const auto* types : {&program.arguments, &program.outputs}) {
+    add(types->size());
+    for (const TensorType& type : *types) add(static_cast<std::uint64_t>(type.element_count()));
+  }
+  add(program.constants.size());
+  for (double constant : program.constants) add(std::bit_cast<std::uint64_t>(constant));
+  add(program.nodes.size());
+  for (const Node& node : program.nodes) {
+    add(static_cast<std::uint64_t>(node.op));
+    for (Id operand : node.operands) add(operand);
+  }
+  for (const Program::Output& store : program.stores) {
+    add(store.output);
+    add(store.element);
+    add(store.value);
+  }
+  return bytes;
 }
 
 Id Builder::add(const Node& node) {

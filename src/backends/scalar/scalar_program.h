@@ -59,6 +59,10 @@ struct Program {
   std::vector<Output> stores;  ///< every element of every output once
 };
 
+/// Numbers of the first elements when those of all types are counted through, and the
+/// number of all as the last.
+std::vector<std::size_t> first_elements(const std::vector<TensorType>& types);
+
 /// Builds nodes; equal ones are one, constants fold, and identities that are exact
 /// for every number (x*1, x/1, x-0, -(-x), x + 0 up to the sign of zero) vanish.
 class Builder {
@@ -94,6 +98,9 @@ class Builder {
   std::unordered_map<Node, Id, Hash, Equal> known_;
   std::unordered_map<std::uint64_t, std::uint32_t> known_constants_;
 };
+
+/// All of the program as bytes that differ for different programs.
+std::string content(const Program& program);
 
 /// Drops what no store needs and orders the rest depth first, store by store, so
 /// that values die soon after they are born.

@@ -7,12 +7,40 @@
 
 namespace loipe::cpu {
 
-Plan lower(const Program& program, const KernelTable& kernels) { return Lowering(program, kernels).run(); }
+namespace {
 
-Lowering::Lowering(const Program& program, const KernelTable& kernels,
-                   std::shared_ptr<KernelCollector> collector)
+/// Per node: a region computes it, and something else reads it.
+std::vector<bool> values_that_leave_their_region(const Program& program, const Tiling& tiling) {
+  std::vector<bool> leaves(program.size(), false);
+  if (tiling.regions.empty()) return leaves;
+  for (Value output : program.outputs()) leaves[output.index] = true;
+  for (Value node : tiling.order)
+    for (Value operand : program.operands(node))
+      if (tiling.region_of[operand.index] != tiling.region_of[node.index]) leaves[operand.index] = true;
+  return leaves;
+}
+
+}  // namespace
+
+Plan lower(const Program& program, const KernelTable& kernels, const TilingOptions& tiling) {
+  return Lowering(program, kernels, tiling, BorderViews::contiguous(program)).run();
+}
+
+BorderViews BorderViews::contiguous(const Program& program) {
+  BorderViews views;
+  for (Value v : program.arguments())
+    views.arguments.push_back(contiguous_view(0, program.type(v).dtype, program.shape(v)));
+  for (Value v : program.outputs())
+    views.outputs.push_back(contiguous_view(0, program.type(v).dtype, program.shape(v)));
+  return views;
+}
+
+Lowering::Lowering(const Program& program, const KernelTable& kernels, const TilingOptions& tiling,
+                   BorderViews border, std::shared_ptr<KernelCollector> collector)
     : program_(program),
       kernels_(kernels),
+      tiling_(tiling),
+      border_(std::move(border)),
       compiles_kernels_(collector == nullptr),
       collector_(collector ? std::move(collector) : std::make_shared<KernelCollector>(kernels)),
       uses_(program.size(), 0),
@@ -24,12 +52,20 @@ Plan Lowering::run() {
   count_uses();
   for (std::size_t i = 0; i < program_.arguments().size(); ++i) {
     const Value argument = program_.arguments()[i];
-    const TensorType& type = program_.type(argument);
-    define(argument,
-           contiguous_view(new_buffer(BufferKind::argument, type.byte_size(), i), type.dtype, type.shape));
+    StridedView& view = border_.arguments[i];
+    view.buffer = new_buffer(BufferKind::argument, program_.type(argument).byte_size(), i);
+    define(argument, view);
   }
-  for (std::uint32_t i = 0; i < program_.size(); ++i)
-    if (uses_[i] > 0 && !is_defined_[i]) lower_node(Value{i});
+  const Tiling tiling = find_regions(program_, tiling_);
+  const std::vector<bool> escapes = values_that_leave_their_region(program_, tiling);
+  for (Value node : tiling.order) {
+    const std::int32_t region = tiling.region_of[node.index];
+    if (region == Tiling::kNone) {
+      if (uses_[node.index] > 0 && !is_defined_[node.index]) lower_node(node);
+    } else if (const Region& r = tiling.regions[static_cast<std::size_t>(region)]; node == r.nodes.front()) {
+      lower_region(r, escapes);
+    }
+  }
   write_outputs();
   if (compiles_kernels_) collector_->compile();
   plan_.arena_bytes = plan_arena(plan_.buffers);
@@ -138,13 +174,14 @@ void Lowering::write_outputs() {
     const StridedView& from = views_[output.index];
     const TensorType& type = program_.type(output);
     Buffer& buffer = plan_.buffers[from.buffer];
-    if (buffer.kind == BufferKind::arena && from.offset == 0 && from.is_contiguous() &&
+    StridedView& to = border_.outputs[i];
+    if (buffer.kind == BufferKind::arena && from.offset == 0 && from.is_contiguous() && to.is_contiguous() &&
         buffer.bytes == type.byte_size()) {
       buffer.kind = BufferKind::output;
       buffer.position = i;
     } else {
-      const BufferId target = new_buffer(BufferKind::output, type.byte_size(), i);
-      emit_copy(from, contiguous_view(target, type.dtype, type.shape));
+      to.buffer = new_buffer(BufferKind::output, type.byte_size(), i);
+      emit_copy(views_[output.index], to);
     }
   }
 }

@@ -6,26 +6,35 @@
 #include <span>
 #include <vector>
 
-#include "backends/cpu/executable.h"
 #include "backends/cpu/kernel_collector.h"
 #include "backends/cpu/kernels/kernel_table.h"
 #include "backends/cpu/lowering/fusion.h"
+#include "backends/cpu/plan.h"
+#include "backends/cpu/steps/tiled_step.h"
+#include "backends/cpu/tiling/tile_program.h"
 #include "ir/program.h"
 
 namespace loipe::cpu {
 
 /// Compiles a program to steps, in time linear in its size but for the planning of
 /// the arena: values become views of buffers, elementwise nodes collect in groups,
-/// every other node is lowered by the function for its op (op_lowerings.h).
-Plan lower(const Program& program, const KernelTable& kernels);
+/// every other node is lowered by the function for its op (op_lowerings.h). Regions that are worth it run
+/// in tiles, each as a program of its own.
+Plan lower(const Program& program, const KernelTable& kernels, const TilingOptions& tiling = {});
+
+/// How the memory of arguments and outputs lies; the buffers are those of whoever runs the plan.
+struct BorderViews {
+  std::vector<StridedView> arguments, outputs;
+  static BorderViews contiguous(const Program& program);
+};
 
 /// The state of lowering: which buffers and steps there are, where each value lies,
 /// and how often it is still needed.
 class Lowering {
  public:
   /// Kernels go to the collector; without one, to a new one that run() compiles.
-  Lowering(const Program& program, const KernelTable& kernels,
-           std::shared_ptr<KernelCollector> collector = nullptr);
+  Lowering(const Program& program, const KernelTable& kernels, const TilingOptions& tiling,
+           BorderViews border, std::shared_ptr<KernelCollector> collector = nullptr);
   Plan run();
 
   const Program& program() const { return program_; }
@@ -67,12 +76,19 @@ class Lowering {
  private:
   void count_uses();
   void lower_node(Value node);
+  void lower_region(const Region& region, const std::vector<bool>& escapes);
+  std::vector<StridedView> tile_inputs(const TileProgram& tile, std::int64_t extent);
+  std::unique_ptr<TilePlan> plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
+                                      std::span<const StridedView> outputs) const;
+  void consume_uses_inside(const Region& region);
   void write_outputs();
   BufferId new_buffer(BufferKind kind, std::size_t bytes, std::size_t position = 0);
   void touch(BufferId buffer);
 
   const Program& program_;
   const KernelTable& kernels_;
+  TilingOptions tiling_;
+  BorderViews border_;
   bool compiles_kernels_;
   std::shared_ptr<KernelCollector> collector_;
   Plan plan_;

@@ -103,7 +103,7 @@ void lower_scatter(Lowering& lowering, Value node) {
   }
   std::vector<StridedView> reads{value};
   IndexedPlaces places = indexed_places(lowering, node, std::move(to), out.shape, reads);
-  lowering.emit(make_indexed_add_step(std::move(places), value, out), reads, std::span(&out, 1));
+  lowering.emit(make_indexed_add_step(std::move(places), value, out, !has_base), reads, std::span(&out, 1));
 }
 
 /// Fills with the padding value, then copies the window of the operand that lands inside.

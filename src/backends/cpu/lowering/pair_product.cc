@@ -206,11 +206,10 @@ void emit_dot_products(Lowering& lowering, Factor a, Factor b, const std::vector
     const bool a_is_smaller = a.view.count() <= b.view.count();
     Factor& smaller = a_is_smaller ? a : b;
     const Factor& larger = a_is_smaller ? b : a;
-    const bool is_used_often = out.count() * extent_of(axes.terms) >= 4 * smaller.view.count();
     const bool gains = std::ranges::any_of(axes.terms, [=](const Axis& axis) {
       return (a_is_smaller ? axis.b : axis.a) == 1 && axis.extent >= kLongRun;
     });
-    if (is_used_often && gains) {
+    if (gains) {
       smaller = rearranged(lowering, smaller, larger, extents);
       axes = axes_of(a, b, result, extents, out);
     }

@@ -90,8 +90,8 @@ class IndexedReadStep final : public Step {
 template <class E>
 class IndexedAddStep final : public Step {
  public:
-  IndexedAddStep(IndexedPlaces places, const StridedView& value, const StridedView& out)
-      : places_(std::move(places)), value_(value), out_(out), count_(value.count()) {}
+  IndexedAddStep(IndexedPlaces places, const StridedView& value, const StridedView& out, bool is_zero)
+      : places_(std::move(places)), value_(value), out_(out), count_(value.count()), is_zero_(is_zero) {}
 
   void run(const RunContext& context) const override {
     const E* value = context.at<E>(value_.buffer, value_.offset);
@@ -103,7 +103,8 @@ class IndexedAddStep final : public Step {
       std::int64_t at = 0;
       for (std::size_t axis = 0; axis < value_.strides.size(); ++axis)
         at += value_.strides[axis] * cursor.index()[axis];
-      out[*place] += value[at];
+      E& to = out[*place];
+      to = is_zero_ && to == E{0} ? value[at] : to + value[at];
     }
   }
 
@@ -111,6 +112,7 @@ class IndexedAddStep final : public Step {
   IndexedPlaces places_;
   StridedView value_, out_;
   std::int64_t count_;
+  bool is_zero_;
 };
 
 }  // namespace
@@ -124,12 +126,14 @@ std::unique_ptr<Step> make_indexed_read_step(IndexedPlaces places, const Strided
 
 // Integers wrap around, as unsigned ones do.
 std::unique_ptr<Step> make_indexed_add_step(IndexedPlaces places, const StridedView& value,
-                                            const StridedView& out) {
+                                            const StridedView& out, bool is_zero) {
   switch (out.dtype) {
-    case DType::f32: return std::make_unique<IndexedAddStep<float>>(std::move(places), value, out);
-    case DType::f64: return std::make_unique<IndexedAddStep<double>>(std::move(places), value, out);
-    case DType::i32: return std::make_unique<IndexedAddStep<std::uint32_t>>(std::move(places), value, out);
-    case DType::i64: return std::make_unique<IndexedAddStep<std::uint64_t>>(std::move(places), value, out);
+    case DType::f32: return std::make_unique<IndexedAddStep<float>>(std::move(places), value, out, is_zero);
+    case DType::f64: return std::make_unique<IndexedAddStep<double>>(std::move(places), value, out, is_zero);
+    case DType::i32:
+      return std::make_unique<IndexedAddStep<std::uint32_t>>(std::move(places), value, out, is_zero);
+    case DType::i64:
+      return std::make_unique<IndexedAddStep<std::uint64_t>>(std::move(places), value, out, is_zero);
     case DType::boolean: break;
   }
   throw InternalError("addition of bool");

@@ -23,8 +23,9 @@ std::unique_ptr<Step> make_indexed_read_step(IndexedPlaces places, const Strided
                                              const StridedView& out);
 
 /// out[places(labels)] += value[labels] in row-major order, nothing for places
-/// outside. The value runs along the labels; out is contiguous.
+/// outside. The value runs along the labels; out is contiguous. Where it is known to hold
+/// zeros, the first value to come is stored as it is, -0 too.
 std::unique_ptr<Step> make_indexed_add_step(IndexedPlaces places, const StridedView& value,
-                                            const StridedView& out);
+                                            const StridedView& out, bool is_zero);
 
 }  // namespace loipe::cpu

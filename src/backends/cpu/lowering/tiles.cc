@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+// A region becomes one step: the plan of a tile, run for all tiles.
+#include <numeric>
+
+#include "backends/cpu/lowering/lowering.h"
+
+namespace loipe::cpu {
+
+namespace {
+
+/// The part of a view that one tile sees, from its start.
+StridedView sliced(StridedView view, std::int64_t axis, std::int64_t extent) {
+  if (axis >= 0) view.shape[static_cast<std::size_t>(axis)] = extent;
+  return view;
+}
+
+TileBinding binding_of(const StridedView& view, std::int64_t axis) {
+  const auto size = static_cast<std::int64_t>(size_of(view.dtype));
+  return {view.buffer, view.offset * size,
+          axis < 0 ? 0 : view.strides[static_cast<std::size_t>(axis)] * size};
+}
+
+std::shared_ptr<const Tensor> counted(std::int64_t extent) {
+  auto numbers = std::make_shared<Tensor>(TensorType{DType::i64, {extent}});
+  std::iota(numbers->elements<std::int64_t>().begin(), numbers->elements<std::int64_t>().end(), 0);
+  return numbers;
+}
+
+std::int64_t axis_of(const TileProgram::Input& input) {
+  return input.axis == TileProgram::Input::kPositions ? 0 : input.axis;
+}
+
+}  // namespace
+
+/// Views of the whole inputs, in memory.
+std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int64_t extent) {
+  std::vector<StridedView> views;
+  for (const TileProgram::Input& input : tile.inputs)
+    views.push_back(input.axis == TileProgram::Input::kPositions ? constant(counted(extent))
+                                                                 : view(input.value));
+  return views;
+}
+
+/// Inside, a view starts at its first element; where that is comes from the binding.
+std::unique_ptr<TilePlan> Lowering::plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
+                                              std::span<const StridedView> outputs) const {
+  auto result = std::make_unique<TilePlan>();
+  BorderViews border;
+  const auto add = [](const StridedView& outer, std::int64_t axis, std::int64_t extent,
+                      std::vector<StridedView>& views, std::vector<TileBinding>& bindings) {
+    views.push_back(sliced(outer, axis, extent));
+    views.back().offset = 0;
+    bindings.push_back(binding_of(outer, axis));
+  };
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const Shape& shape = tile.program.shape(tile.program.arguments()[i]);
+    const std::int64_t axis = axis_of(tile.inputs[i]);
+    add(inputs[i], axis, axis < 0 ? 0 : shape[static_cast<std::size_t>(axis)], border.arguments,
+        result->arguments);
+  }
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const std::int64_t axis = tile.outputs[i].axis;
+    const Shape& shape = tile.program.shape(tile.program.outputs()[i]);
+    add(outputs[i], axis, shape[static_cast<std::size_t>(axis)], border.outputs, result->outputs);
+  }
+  TilingOptions inner = tiling_;
+  inner.is_parallel = false;
+  result->plan = Lowering(tile.program, kernels_, inner, std::move(border), collector_).run();
+  return result;
+}
+
+/// Members use values outside and each other; a member without uses is not computed.
+void Lowering::consume_uses_inside(const Region& region) {
+  std::vector<Value> live;
+  for (Value node : region.nodes)
+    if (uses_[node.index] > 0) live.push_back(node);
+  for (Value node : live)
+    for (Value operand : program_.operands(node)) consume_value(operand);
+}
+
+void Lowering::lower_region(const Region& region, const std::vector<bool>& escapes) {
+  fusion_.close_all();
+  const TileProgram tile = tile_program(program_, region, region.slice, escapes);
+  const std::vector<StridedView> reads = tile_inputs(tile, region.extent);
+  std::vector<BufferId> consumed;
+  for (Value node : region.nodes)
+    if (uses_[node.index] > 0)
+      for (Value operand : program_.operands(node))
+        if (!region.contains(operand)) consumed.push_back(views_[operand.index].buffer);
+  consume_uses_inside(region);
+  std::vector<StridedView> writes;
+  for (const TileProgram::Output& output : tile.outputs) writes.push_back(define_new(output.value));
+
+  std::unique_ptr<TilePlan> last;
+  if (const std::int64_t rest = region.extent % region.slice; rest != 0)
+    last = plan_tile(tile_program(program_, region, rest, escapes), reads, writes);
+  emit(make_tiled_step(region.extent, region.slice, plan_tile(tile, reads, writes), std::move(last)), reads,
+       writes);
+  for (BufferId buffer : consumed) consume_buffer(buffer);
+}
+
+}  // namespace loipe::cpu

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Tiles: the same bits whatever their size, and less memory.
+#include <cstring>
+
+#include "backends/backend_testing.h"
+#include "backends/cpu/executable.h"
+#include "backends/cpu/lowering/lowering.h"
+#include "backends/cpu/simd_level.h"
+#include "backends/random_program.h"
+#include "driver/pipeline.h"
+#include "orders/order.h"
+#include "tasks/inputs.h"
+#include "tasks/task.h"
+
+namespace loipe {
+namespace {
+
+constexpr cpu::TilingOptions kNoTiles{std::int64_t{1} << 40, false};
+
+std::vector<Tensor> run_in_tiles(const Program& program, std::span<const Tensor> arguments,
+                                 const cpu::TilingOptions& tiling, int threads = 1) {
+  const cpu::CpuExecutable executable(program, cpu::lower(program, cpu::kernels_of_this_cpu(), tiling),
+                                      threads);
+  return run_guarded(executable, std::vector<Tensor>(arguments.begin(), arguments.end()));
+}
+
+void expect_same_bits(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i)
+    EXPECT_EQ(std::memcmp(actual[i].bytes().data(), expected[i].bytes().data(), expected[i].bytes().size()),
+              0)
+        << "output " << i << " " << to_string(expected[i].type());
+}
+
+TEST(Tiles, RandomProgramsHaveTheSameBits) {
+  int regions = 0;
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    for (DType dtype : {DType::f64, DType::f32}) {
+      SCOPED_TRACE("seed " + std::to_string(seed) + ", " + std::string(to_string(dtype)));
+      const RandomProgram random = random_program(seed, dtype, 60);
+      const std::vector<Tensor> whole = run_in_tiles(random.program, random.arguments, kNoTiles);
+      for (std::int64_t tile_bytes : {64, 1024, 8192})
+        for (bool is_parallel : {false, true}) {
+          const cpu::TilingOptions tiling{tile_bytes, is_parallel};
+          regions += static_cast<int>(cpu::find_regions(random.program, tiling).regions.size());
+          expect_same_bits(run_in_tiles(random.program, random.arguments, tiling, is_parallel ? 3 : 1),
+                           whole);
+        }
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+  EXPECT_GT(regions, 400) << "the random programs hardly exercise tiling";
+}
+
+Program jacobian_program(const std::string& task, std::int64_t scale, const std::string& order, DType dtype) {
+  const Task& t = find_task(task);
+  const Program primal = t.build({.scale = scale, .batch = 1, .dtype = dtype});
+  CompileOptions options;
+  options.request.order = resolve_order(order, primal, t.name);
+  options.request.wrt = floating_arguments(primal);
+  return accumulate_and_optimise(primal, options).optimised;
+}
+
+class TiledJacobian : public testing::TestWithParam<std::tuple<std::string, int>> {};
+INSTANTIATE_TEST_SUITE_P(Orders, TiledJacobian,
+                         testing::Combine(testing::Values("reverse", "alphagrad", "forward",
+                                                          "markowitz-published"),
+                                          testing::Values(2, 4)));
+
+TEST_P(TiledJacobian, EveryMemoryLimitGivesTheSameBits) {
+  const auto& [order, scale] = GetParam();
+  const TaskOptions task_options{.scale = scale, .batch = 1, .dtype = DType::f32};
+  const Program program = jacobian_program("Encoder", scale, order, DType::f32);
+  const std::vector<Tensor> inputs = task_inputs(find_task("Encoder"), task_options, InputKind::rich, 3);
+  const std::vector<Tensor> whole = run_in_tiles(program, inputs, kNoTiles);
+  const Backend& jit = find_backend("jit");
+  std::size_t limit = jit.compile(program, {.threads = 2})->peak_bytes();
+  std::size_t lowest = limit;
+  for (int tries = 0; tries < 12; ++tries, limit = limit * 4 / 5) {
+    try {
+      const auto executable = jit.compile(program, {.threads = 2, .memory_limit = limit});
+      EXPECT_LE(executable->peak_bytes(), limit);
+      lowest = std::min(lowest, executable->peak_bytes());
+      expect_same_bits(run_guarded(*executable, inputs), whole);
+    } catch (const ResourceError&) {
+      break;
+    }
+  }
+  if (order == "forward") {
+    EXPECT_LT(lowest, jit.compile(program, {.threads = 2})->peak_bytes() * 9 / 10);
+  }
+}
+
+}  // namespace
+}  // namespace loipe
