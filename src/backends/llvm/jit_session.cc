@@ -74,26 +74,22 @@ int vector_bytes() {
 
 struct Session::State {
   Level level;
+  Contraction contraction;
   llvm::orc::JITTargetMachineBuilder builder;
   std::unique_ptr<llvm::TargetMachine> machine;
   std::unique_ptr<llvm::orc::LLJIT> jit;
   std::unique_ptr<llvm::LLVMContext> context;
 
-  State(Level chosen, llvm::orc::JITTargetMachineBuilder target)
-      : level(chosen), builder(std::move(target)) {}
+  State(Level chosen, Contraction allowed, llvm::orc::JITTargetMachineBuilder target)
+      : level(chosen), contraction(allowed), builder(std::move(target)) {}
   void add_object(std::unique_ptr<llvm::MemoryBuffer> object) {
     expect(jit->addObjectFile(std::move(object)), "code generation");
   }
 };
 
-<<<<<<< HEAD
-Session::Session(Level level, Contraction contraction) : state_(std::make_unique<State>()) {
-  initialise_once();
-=======
 namespace {
 
-llvm::orc::JITTargetMachineBuilder target_of_this_cpu(Level level) {
->>>>>>> h2
+llvm::orc::JITTargetMachineBuilder target_of_this_cpu(Level level, Contraction contraction) {
   auto machine = expect(llvm::orc::JITTargetMachineBuilder::detectHost(), "no JIT for this machine");
   machine.setCodeGenOptLevel(level == Level::quick      ? llvm::CodeGenOptLevel::None
                              : level == Level::moderate ? llvm::CodeGenOptLevel::Less
@@ -111,9 +107,9 @@ llvm::orc::JITTargetMachineBuilder target_of_this_cpu(Level level) {
 
 }  // namespace
 
-Session::Session(Level level) {
+Session::Session(Level level, Contraction contraction) {
   initialise_once();
-  state_ = std::make_unique<State>(level, target_of_this_cpu(level));
+  state_ = std::make_unique<State>(level, contraction, target_of_this_cpu(level, contraction));
   state_->machine = expect(state_->builder.createTargetMachine(), "no JIT for this machine");
   // Modules are compiled here, so that the code can be kept; the session only links.
   state_->jit = expect(llvm::orc::LLJITBuilder()
@@ -147,7 +143,8 @@ std::string Session::key(std::string_view content) const {
   add_part(state_->builder.getTargetTriple().str());
   add_part(state_->builder.getCPU());
   add_part(state_->builder.getFeatures().getString());
-  add_part(state_->level == Level::quick ? "quick" : "full");
+  add_part(std::to_string(static_cast<int>(state_->level)));
+  add_part(std::to_string(static_cast<int>(state_->contraction)));
   add_part(content);
   return llvm::toHex(digest.final(), /*LowerCase=*/true);
 }
