@@ -4,6 +4,7 @@
 #include <loipe/tensor.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -92,8 +93,19 @@ struct Kernel {
 };
 
 /// The function that a dialect makes of a kernel: bases[k] belongs to access k, and
-/// the tiles begin..end-1 are computed.
+/// the tiles begin..end-1 are computed. Behind the accesses' bases lie the addresses
+/// of the helpers that the code may call.
 using Function = void (*)(std::byte* const* bases, std::int64_t begin, std::int64_t end);
+
+/// to[row*columns + column] = from[row + column*stride], for elements of 4 and of 8 bytes.
+/// Code that is kept for later processes must not contain their addresses.
+struct Helpers {
+  void (*transpose_f32)(const float* from, std::ptrdiff_t stride, float* to, std::ptrdiff_t rows,
+                        std::ptrdiff_t columns);
+  void (*transpose_f64)(const double* from, std::ptrdiff_t stride, double* to, std::ptrdiff_t rows,
+                        std::ptrdiff_t columns);
+};
+inline constexpr std::size_t kHelpers = 2;
 
 /// The kernel as text. Equal kernels have equal texts.
 std::string to_text(const Kernel& kernel);

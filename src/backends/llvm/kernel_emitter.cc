@@ -29,9 +29,8 @@ enum class Depth { everywhere, row, element };
 
 class Emitter {
  public:
-  Emitter(llvm::Module& module, const Kernel& kernel, const KernelHelpers& helpers, const std::string& name)
+  Emitter(llvm::Module& module, const Kernel& kernel, const std::string& name)
       : kernel_(kernel),
-        helpers_(helpers),
         module_(module),
         b_(module.getContext()),
         ops_(module, b_, kernel.lanes),
@@ -216,13 +215,12 @@ class Emitter {
 
   void fill_block(std::size_t k, std::int64_t width) {
     const Access& access = kernel_.accesses[k];
-    const auto address = size_of(access.dtype) == sizeof(float)
-                             ? reinterpret_cast<std::uintptr_t>(helpers_.transpose_f32)
-                             : reinterpret_cast<std::uintptr_t>(helpers_.transpose_f64);
     llvm::Type *pointer = b_.getPtrTy(), *number = b_.getInt64Ty();
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, number, pointer, number, number}, false);
+    const std::size_t place = kernel_.accesses.size() + (size_of(access.dtype) == sizeof(float) ? 0 : 1);
+    llvm::Value* slot = b_.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0), place);
     b_.CreateCall(
-        type, b_.CreateIntToPtr(b_.getInt64(address), pointer),
+        type, b_.CreateLoad(pointer, slot),
         {at_[k], index(access.strides[last_]), blocks_[k], index(kernel_.block_rows), index(width)});
   }
 
@@ -454,7 +452,6 @@ class Emitter {
   }
 
   const Kernel& kernel_;
-  const KernelHelpers& helpers_;
   llvm::Module& module_;
   llvm::IRBuilder<> b_;
   OpEmitter ops_;
@@ -470,9 +467,8 @@ class Emitter {
 
 }  // namespace
 
-void emit_kernel(llvm::Module& module, const Kernel& kernel, const KernelHelpers& helpers,
-                 const std::string& name) {
-  Emitter(module, kernel, helpers, name).run();
+void emit_kernel(llvm::Module& module, const Kernel& kernel, const std::string& name) {
+  Emitter(module, kernel, name).run();
 }
 
 }  // namespace loipe::jit

@@ -109,7 +109,7 @@ TEST_P(KernelEmitterTest, LargeGroupsAgreeWithBlocks) {
   const Shape space{2100, 4096};
   RandomGroup random(5, space, DType::f32, true);
   const auto collector = std::make_shared<cpu::KernelCollector>(cpu::kernels_of_this_cpu());
-  const auto step = cpu::make_group_kernel_step(random.group(), collector);
+  const auto step = cpu::make_group_kernel_step(random.group(), collector, false);
   ASSERT_TRUE(step);
   collector->compile();
   random.clear_outputs();
@@ -137,9 +137,7 @@ TEST_P(KernelEmitterTest, IndependentPartsAreTheGroup) {
 
 /// One function for equal kernels; kernels added later are compiled later.
 TEST_P(KernelEmitterTest, EqualKernelsShareAFunction) {
-  const jit::KernelHelpers helpers{cpu::kernels_of_this_cpu().f32.transpose,
-                                   cpu::kernels_of_this_cpu().f64.transpose};
-  jit::KernelCompiler compiler(jit::Level::quick, helpers);
+  jit::KernelCompiler compiler(jit::Level::quick);
   const auto kernel_of = [](std::uint64_t seed, const Shape& space) {
     return cpu::kernel_of(RandomGroup(seed, space, DType::f32, true).group(), jit::vector_bytes())->kernel;
   };

@@ -168,7 +168,8 @@ void Fusion::close(const Shape& space) {
 }
 
 void Fusion::emit(const MapGroup& group) {
-  std::unique_ptr<Step> step = make_group_kernel_step(group, lowering_.kernel_collector());
+  std::unique_ptr<Step> step =
+      make_group_kernel_step(group, lowering_.kernel_collector(), lowering_.is_tile());
   if (!step && group.reduced) return emit_in_memory(group);
   std::vector<StridedView> reads, writes;
   for (const MapGroup::SlotInfo& slot : group.slots)
