@@ -20,7 +20,8 @@ DType other_float(DType dtype) { return dtype == DType::f32 ? DType::f64 : DType
 
 }  // namespace
 
-RandomGroup::RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bool exact)
+RandomGroup::RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bool exact,
+                         std::optional<cpu::Reduction> reduction)
     : rng_(seed), dtype_(dtype), exact_(exact) {
   group_.space = space;
   for (int k = 0; k < 3; ++k) add_input(dtype);
@@ -33,7 +34,27 @@ RandomGroup::RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bo
   if (const Slot middle = group_.code[group_.code.size() / 2].result;
       group_.slots[middle].view == MapGroup::kNoView)
     add_output(middle);
+  if (reduction) add_reduction(*reduction);
   allocate();
+}
+
+void RandomGroup::add_reduction(cpu::Reduction reduction) {
+  Integers kept;
+  Shape shape;
+  const std::size_t rank = group_.space.size(), chosen = choose(rank);
+  for (std::size_t axis = 0; axis < rank; ++axis) {
+    if (axis == chosen || choose(3) == 0) continue;
+    kept.push_back(static_cast<std::int64_t>(axis));
+    shape.push_back(group_.space[axis]);
+  }
+  const auto buffer = static_cast<cpu::BufferId>(group_.views.size());
+  const cpu::StridedView out = cpu::contiguous_view(buffer, dtype_, shape);
+  group_.reduced = {pick(dtype_), reduction, cpu::along(out, group_.space, kept)};
+  elements_.push_back(element_count(shape));
+}
+
+DType RandomGroup::dtype_of(std::size_t buffer) const {
+  return buffer < group_.views.size() ? group_.views[buffer].dtype : group_.reduced->out.dtype;
 }
 
 Slot RandomGroup::new_slot(DType dtype) {
@@ -130,8 +151,8 @@ void RandomGroup::add_instruction() {
 }
 
 void RandomGroup::allocate() {
-  for (std::size_t k = 0; k < group_.views.size(); ++k) {
-    const DType dtype = group_.views[k].dtype;
+  for (std::size_t k = 0; k < elements_.size(); ++k) {
+    const DType dtype = dtype_of(k);
     const std::size_t size = size_of(dtype);
     std::vector<std::byte>& bytes =
         memory_.emplace_back(static_cast<std::size_t>(elements_[k]) * size + 3 * kGuard, kFill);
@@ -153,9 +174,10 @@ void RandomGroup::allocate() {
 }
 
 bool RandomGroup::is_output(std::size_t view) const {
-  return std::ranges::any_of(group_.slots, [view](const MapGroup::SlotInfo& slot) {
-    return slot.view == static_cast<std::int32_t>(view) && !slot.is_input;
-  });
+  return view == group_.views.size() ||
+         std::ranges::any_of(group_.slots, [view](const MapGroup::SlotInfo& slot) {
+           return slot.view == static_cast<std::int32_t>(view) && !slot.is_input;
+         });
 }
 
 void RandomGroup::clear_outputs() {
@@ -183,7 +205,7 @@ std::vector<std::vector<std::byte>> RandomGroup::outputs() const {
 bool RandomGroup::guards_hold() const {
   for (std::size_t k = 0; k < memory_.size(); ++k) {
     const auto begin = memory_[k].begin() + static_cast<std::ptrdiff_t>(begins_[k]);
-    const auto end = begin + elements_[k] * static_cast<std::ptrdiff_t>(size_of(group_.views[k].dtype));
+    const auto end = begin + elements_[k] * static_cast<std::ptrdiff_t>(size_of(dtype_of(k)));
     const auto is_fill = [](std::byte b) { return b == kFill; };
     if (!std::all_of(memory_[k].begin(), begin, is_fill) || !std::all_of(end, memory_[k].end(), is_fill))
       return false;
@@ -196,7 +218,7 @@ std::string RandomGroup::difference(const std::vector<std::vector<std::byte>>& a
   std::size_t output = 0;
   for (std::size_t view = 0; view < memory_.size(); ++view) {
     if (!is_output(view)) continue;
-    const DType dtype = group_.views[view].dtype;
+    const DType dtype = dtype_of(view);
     for (std::int64_t i = 0; i < elements_[view]; ++i) {
       const auto number = [&](const std::vector<std::byte>& bytes) {
         const std::byte* at = bytes.data() + begins_[view] + static_cast<std::size_t>(i) * size_of(dtype);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,11 @@ namespace loipe::testing {
 class RandomGroup {
  public:
   /// `exact`: only opcodes whose results do not depend on how they are computed.
-  RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bool exact);
+  RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bool exact)
+      : RandomGroup(seed, space, dtype, exact, {}) {}
+  /// The last value is also reduced over some axes.
+  RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bool exact,
+              std::optional<cpu::Reduction> reduction);
 
   const cpu::MapGroup& group() const { return group_; }
 
@@ -49,16 +54,18 @@ class RandomGroup {
   cpu::StridedView random_view(DType dtype);
   cpu::Slot pick(DType dtype);
   cpu::Slot add(cpu::Opcode opcode, DType result, std::vector<cpu::Slot> sources);
+  void add_reduction(cpu::Reduction reduction);
   void allocate();
-  bool is_output(std::size_t view) const;
+  bool is_output(std::size_t buffer) const;
+  DType dtype_of(std::size_t buffer) const;
 
   Rng rng_;
   DType dtype_;
   bool exact_;
   cpu::MapGroup group_;
-  std::vector<std::int64_t> elements_;  ///< per view
+  std::vector<std::int64_t> elements_;  ///< per buffer
   std::vector<std::vector<std::byte>> memory_;
-  std::vector<std::size_t> begins_;  ///< per view: of its bytes in the memory
+  std::vector<std::size_t> begins_;  ///< per buffer: of its bytes in the memory
   std::vector<std::byte*> bases_;
 };
 

@@ -86,26 +86,24 @@ class Printer {
     line("(void)rest;");
   }
 
-  bool reduces_from(std::size_t loop) const {
-    return kernel_.reduced_loops > 0 && loop == kernel_.rank() - kernel_.reduced_loops;
-  }
-
-  void print_loops(std::size_t loop) {
-    if (loop == kernel_.rank()) return print_body();
-    if (reduces_from(loop)) {
-      open("");
-      print_starts();
-    }
+  /// The loops from this one on that are reduced, or those that are not, then what they hold.
+  void print_loops(std::size_t loop, bool reduced = false) {
+    if (loop == kernel_.rank())
+      return reduced || kernel_.reduced_loops == 0 ? print_body() : print_reduction();
+    if (kernel_.is_reduced(loop) != reduced) return print_loops(loop + 1, reduced);
     const bool is_chunked = loop == kernel_.chunked;
     const std::string i = index(loop);
     open("for (int64_t " + i + " = " + (is_chunked ? "first" : "0") + "; " + i + " < " +
          (is_chunked ? "last" : text(kernel_.extents[loop])) + "; ++" + i + ")");
-    print_loops(loop + 1);
+    print_loops(loop + 1, reduced);
     close();
-    if (!reduces_from(loop)) return;
+  }
+
+  void print_reduction() {
+    print_starts();
+    print_loops(kernel_.first_reduced(), true);
     for (std::size_t s = 0; s < kernel_.stores.size(); ++s)
-      line(element(kernel_.stores[s].access, loop) + " = " + sum(s) + ";");
-    close();
+      if (kernel_.stores[s].is_reduced) line(element(kernel_.stores[s].access) + " = " + sum(s) + ";");
   }
 
   void print_starts() {
@@ -113,14 +111,15 @@ class Printer {
                         : kernel_.reduction == Reduction::max ? "-INFINITY"
                                                               : "INFINITY";
     for (std::size_t s = 0; s < kernel_.stores.size(); ++s)
-      line(std::string(type_of(kernel_.accesses[kernel_.stores[s].access].dtype)) + " " + sum(s) + " = " +
-           start + ";");
+      if (kernel_.stores[s].is_reduced)
+        line(std::string(type_of(kernel_.accesses[kernel_.stores[s].access].dtype)) + " " + sum(s) + " = " +
+             start + ";");
   }
 
-  /// The element of the access at the indices of the first loops.
-  std::string element(kernel::Id access, std::size_t loops) const {
+  /// The element of the access at the indices of the loops.
+  std::string element(kernel::Id access) const {
     std::vector<std::string> terms;
-    for (std::size_t loop = 0; loop < loops; ++loop)
+    for (std::size_t loop = 0; loop < kernel_.rank(); ++loop)
       if (const std::int64_t stride = kernel_.accesses[access].strides[loop]; stride != 0)
         terms.push_back(stride == 1 ? index(loop) : text(stride) + " * " + index(loop));
     return base(access) + "[" + (terms.empty() ? "0" : join(terms, " + ")) + "]";
@@ -134,8 +133,7 @@ class Printer {
     }
     for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
       const std::string stored = value(kernel_.stores[s].value);
-      if (kernel_.reduction == Reduction::none)
-        line(element(kernel_.stores[s].access, kernel_.rank()) + " = " + stored + ";");
+      if (!kernel_.stores[s].is_reduced) line(element(kernel_.stores[s].access) + " = " + stored + ";");
       else print_step(sum(s), stored);
     }
   }
@@ -152,7 +150,7 @@ class Printer {
       case Kind::constant:
         return node.dtype == DType::boolean ? (node.value != 0 ? "1" : "0") : literal(node.value, node.dtype);
       case Kind::load: {
-        const std::string loaded = element(node.operands[0], kernel_.rank());
+        const std::string loaded = element(node.operands[0]);
         return node.dtype == DType::boolean ? loaded + " != 0" : loaded;
       }
       case Kind::convert:

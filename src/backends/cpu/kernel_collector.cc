@@ -23,13 +23,12 @@ bool is_switched_off() {
 }  // namespace
 
 struct KernelCollector::State {
-  explicit State(const KernelTable& kernels)
-      : compiler(jit::Level::quick, {kernels.f32.transpose, kernels.f64.transpose}) {}
-  jit::KernelCompiler compiler;
+  jit::KernelCompiler compiler{jit::Level::moderate};
   int vector_bytes = is_switched_off() ? 0 : jit::vector_bytes();
 };
 
-KernelCollector::KernelCollector(const KernelTable& kernels) : state_(std::make_unique<State>(kernels)) {}
+KernelCollector::KernelCollector(const KernelTable& kernels)
+    : helpers_{kernels.f32.transpose, kernels.f64.transpose}, state_(std::make_unique<State>()) {}
 
 int KernelCollector::vector_bytes() const { return state_->vector_bytes; }
 
@@ -43,7 +42,8 @@ void KernelCollector::compile() { state_->compiler.compile(); }
 
 struct KernelCollector::State {};
 
-KernelCollector::KernelCollector(const KernelTable&) {}
+KernelCollector::KernelCollector(const KernelTable& kernels)
+    : helpers_{kernels.f32.transpose, kernels.f64.transpose} {}
 int KernelCollector::vector_bytes() const { return 0; }
 const kernel::Function* KernelCollector::add(const kernel::Kernel&) { return nullptr; }
 void KernelCollector::compile() {}

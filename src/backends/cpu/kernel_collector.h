@@ -15,6 +15,8 @@ class KernelCollector {
   explicit KernelCollector(const KernelTable& kernels);
   ~KernelCollector();
 
+  /// What the functions call.
+  const kernel::Helpers& helpers() const { return helpers_; }
   /// Bytes of the vectors that kernels are compiled for; 0 if none can be compiled.
   int vector_bytes() const;
   /// Where the kernel's function will be after compile(); null if it cannot be compiled.
@@ -24,6 +26,7 @@ class KernelCollector {
 
  private:
   struct State;
+  kernel::Helpers helpers_;
   std::unique_ptr<State> state_;
 };
 

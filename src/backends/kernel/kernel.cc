@@ -58,7 +58,7 @@ std::string to_text(const Kernel& kernel) {
   if (kernel.block_rows > 0) text += ", blocks of " + std::to_string(kernel.block_rows) + " rows";
   if (kernel.reduction != Reduction::none)
     text += std::string(", ") + name_of(kernel.reduction) + " over the last " +
-            std::to_string(kernel.reduced_loops);
+            std::to_string(kernel.reduced_loops) + (kernel.reduces_last ? " loops" : " loops but one");
   text += "\n";
   for (std::size_t k = 0; k < kernel.accesses.size(); ++k) {
     const Access& access = kernel.accesses[k];
@@ -73,7 +73,8 @@ std::string to_text(const Kernel& kernel) {
     text += "  " + id_text(static_cast<Id>(i)) + " = " + node_text(kernel.body[i]) + " : " +
             std::string(to_string(kernel.body[i].dtype)) + "\n";
   for (const Store& store : kernel.stores)
-    text += "  store a" + std::to_string(store.access) + ", " + id_text(store.value) + "\n";
+    text += std::string("  ") + (store.is_reduced ? "reduce" : "store") + " a" +
+            std::to_string(store.access) + ", " + id_text(store.value) + "\n";
   return text;
 }
 
@@ -107,8 +108,6 @@ void verify_access(const Kernel& kernel, const Access& access) {
     require(kernel.block_rows > 0 && !access.is_written && access.strides[rank - 2] == 1,
             "a transposed access is not contiguous along the rows");
   if (access.is_streamed) verify_streamed(kernel, access);
-  if (access.is_written && kernel.reduction == Reduction::none)
-    require(access.strides.back() == 1, "a written access is not contiguous");
 }
 
 void verify_scalar(const Kernel& kernel, const Node& node) {
@@ -147,23 +146,43 @@ void verify_node(const Kernel& kernel, std::size_t position) {
   else require(!is_integer(node.dtype), "a kernel computes integers");
 }
 
+void verify_store(const Kernel& kernel, const Store& store) {
+  require(store.access < kernel.accesses.size() && store.value < kernel.body.size(),
+          "a store has no operands");
+  const Access& access = kernel.accesses[store.access];
+  require(access.is_written && access.dtype == kernel.body[store.value].dtype,
+          "a kernel stores what it cannot");
+  const bool is_one = store.is_reduced && kernel.reduces_last;
+  require(access.strides.back() == (is_one ? 0 : 1), "a written access is not contiguous");
+  if (!store.is_reduced) return;
+  require(kernel.reduction != Reduction::none && is_floating(access.dtype), "a store is reduced by nothing");
+  for (std::size_t loop = 0; loop < kernel.rank(); ++loop)
+    require(!kernel.is_reduced(loop) || access.strides[loop] == 0,
+            "a reduced store moves along a reduced loop");
+}
+
+void verify_reduction(const Kernel& kernel) {
+  require((kernel.reduction == Reduction::none) == (kernel.reduced_loops == 0), "a reduction has no loops");
+  if (kernel.reduced_loops == 0) return;
+  require(kernel.reduced_loops + (kernel.reduces_last ? 1 : 2) <= kernel.rank() &&
+              kernel.chunked < kernel.first_reduced() && kernel.block_rows == 0,
+          "a reduction does not fit the loops");
+}
+
 }  // namespace
 
 void verify(const Kernel& kernel) {
   verify_schedule(kernel);
+  verify_reduction(kernel);
   for (const Access& access : kernel.accesses) verify_access(kernel, access);
   for (std::size_t i = 0; i < kernel.body.size(); ++i) verify_node(kernel, i);
   std::vector<bool> is_stored(kernel.accesses.size(), false);
   for (const Store& store : kernel.stores) {
-    require(store.access < kernel.accesses.size() && store.value < kernel.body.size(),
-            "a store has no operands");
-    const Access& access = kernel.accesses[store.access];
-    require(access.is_written && access.dtype == kernel.body[store.value].dtype && !is_stored[store.access],
-            "a kernel stores what it cannot");
+    verify_store(kernel, store);
+    require(!is_stored[store.access], "a kernel stores twice");
     is_stored[store.access] = true;
   }
   require(!kernel.stores.empty(), "a kernel stores nothing");
-  require((kernel.reduction == Reduction::none) == (kernel.reduced_loops == 0), "a reduction has no loops");
 }
 
 }  // namespace loipe::kernel

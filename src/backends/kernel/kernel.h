@@ -4,6 +4,7 @@
 #include <loipe/tensor.h>
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,6 +47,7 @@ enum class Reduction : std::uint8_t { none, sum, max, min };
 struct Store {
   Id access;
   Id value;
+  bool is_reduced = false;
 };
 
 /// A nest of loops around straight-line code: what the dialects print.
@@ -57,8 +59,11 @@ struct Store {
 /// taking the rest. A tile is one chunk at one index of the loops before; tiles are
 /// what the compiled function is called for, in any order and on any thread.
 ///
-/// With a reduction, the last `reduced_loops` loops are reduced by it: stored is, for
-/// every index of the loops before, the result over these loops in a fixed tree.
+/// With a reduction, `reduced_loops` loops are reduced by it: the last ones, or, if not
+/// `reduces_last`, those before the last. What a reduced store stores, for every index
+/// of the other loops, is the result over these loops. Each lane of each vector has a
+/// partial result of its own; partial results are combined pairwise. So the bits
+/// depend on the kernel alone. The chunked loop comes before the reduced ones.
 struct Kernel {
   Shape extents;  ///< outermost loop first
   std::vector<Access> accesses;
@@ -66,6 +71,7 @@ struct Kernel {
   std::vector<Store> stores;
   Reduction reduction = Reduction::none;
   std::size_t reduced_loops = 0;
+  bool reduces_last = true;
 
   int lanes = 1, vectors = 1;
   std::size_t chunked = 0;
@@ -74,14 +80,32 @@ struct Kernel {
   int block_rows = 0;
 
   std::size_t rank() const { return extents.size(); }
+  /// The first reduced loop; the rank without any.
+  std::size_t first_reduced() const {
+    return reduced_loops == 0 ? rank() : rank() - reduced_loops - (reduces_last ? 0 : 1);
+  }
+  bool is_reduced(std::size_t loop) const {
+    return loop >= first_reduced() && loop < first_reduced() + reduced_loops;
+  }
   std::int64_t step() const { return std::int64_t{lanes} * vectors; }
   std::int64_t chunks() const;
   std::int64_t tiles() const;
 };
 
 /// The function that a dialect makes of a kernel: bases[k] belongs to access k, and
-/// the tiles begin..end-1 are computed.
+/// the tiles begin..end-1 are computed. Behind the accesses' bases lie the addresses
+/// of the helpers that the code may call.
 using Function = void (*)(std::byte* const* bases, std::int64_t begin, std::int64_t end);
+
+/// to[row*columns + column] = from[row + column*stride], for elements of 4 and of 8 bytes.
+/// Code that is kept for later processes must not contain their addresses.
+struct Helpers {
+  void (*transpose_f32)(const float* from, std::ptrdiff_t stride, float* to, std::ptrdiff_t rows,
+                        std::ptrdiff_t columns);
+  void (*transpose_f64)(const double* from, std::ptrdiff_t stride, double* to, std::ptrdiff_t rows,
+                        std::ptrdiff_t columns);
+};
+inline constexpr std::size_t kHelpers = 2;
 
 /// The kernel as text. Equal kernels have equal texts.
 std::string to_text(const Kernel& kernel);

@@ -68,18 +68,26 @@ class Interpreter {
   }
 
  private:
-  bool reduces_from(std::size_t loop) const {
-    return kernel_.reduced_loops > 0 && loop == kernel_.rank() - kernel_.reduced_loops;
-  }
-
+  /// All loops from this one on that are reduced, or all that are not, then the others.
   void run(std::size_t loop, std::int64_t first, std::int64_t last) {
-    if (loop == kernel_.rank()) return run_body();
-    if (reduces_from(loop)) sums_.assign(sums_.size(), start_of(kernel_.reduction));
-    for (index_[loop] = first; index_[loop] < last; ++index_[loop])
-      run(loop + 1, 0, loop + 1 < kernel_.rank() ? kernel_.extents[loop + 1] : 0);
-    index_[loop] = 0;
-    if (reduces_from(loop))
-      for (std::size_t s = 0; s < sums_.size(); ++s) write(kernel_.stores[s], sums_[s]);
+    const bool is_next = loop < kernel_.rank() && kernel_.is_reduced(loop) == is_reducing_;
+    if (is_next)
+      for (index_[loop] = first; index_[loop] < last; ++index_[loop]) run_from(loop + 1);
+    else if (loop < kernel_.rank()) run_from(loop + 1);
+    else if (kernel_.reduced_loops == 0 || is_reducing_) run_body();
+    else run_reduction();
+  }
+  void run_from(std::size_t loop) { run(loop, 0, loop < kernel_.rank() ? kernel_.extents[loop] : 0); }
+
+  void run_reduction() {
+    sums_.assign(sums_.size(), start_of(kernel_.reduction));
+    is_reducing_ = true;
+    run_from(kernel_.first_reduced());
+    is_reducing_ = false;
+    for (std::size_t loop = 0; loop < kernel_.rank(); ++loop)
+      if (kernel_.is_reduced(loop)) index_[loop] = 0;
+    for (std::size_t s = 0; s < sums_.size(); ++s)
+      if (kernel_.stores[s].is_reduced) write(kernel_.stores[s], sums_[s]);
   }
 
   std::int64_t position(const Access& access) const {
@@ -97,7 +105,7 @@ class Interpreter {
     for (std::size_t i = 0; i < kernel_.body.size(); ++i) values_[i] = compute(kernel_.body[i]);
     for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
       const double value = values_[kernel_.stores[s].value];
-      if (kernel_.reduction == Reduction::none) write(kernel_.stores[s], value);
+      if (!kernel_.stores[s].is_reduced) write(kernel_.stores[s], value);
       else sums_[s] = combined(kernel_.reduction, sums_[s], value);
     }
   }
@@ -120,6 +128,7 @@ class Interpreter {
   std::byte* const* bases_;
   Integers index_;
   std::vector<double> values_, sums_;
+  bool is_reducing_ = false;
 };
 
 }  // namespace

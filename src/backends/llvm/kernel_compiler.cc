@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "backends/llvm/kernel_emitter.h"
 #include "backends/llvm/op_emitter.h"
 
 namespace loipe::jit {
@@ -15,8 +16,7 @@ std::string name_of(std::size_t function) { return "loipe_kernel_" + std::to_str
 
 }  // namespace
 
-KernelCompiler::KernelCompiler(Level level, const KernelHelpers& helpers)
-    : level_(level), helpers_(helpers) {}
+KernelCompiler::KernelCompiler(Level level) : level_(level) {}
 KernelCompiler::~KernelCompiler() = default;
 
 bool KernelCompiler::supports(const kernel::Kernel& kernel) {
@@ -37,10 +37,15 @@ const kernel::Function* KernelCompiler::add(const kernel::Kernel& kernel) {
 void KernelCompiler::compile() {
   if (pending_.empty()) return;
   if (!session_) session_ = std::make_unique<Session>(level_, Contraction::explicit_only);
-  auto module = session_->new_module("kernels_" + std::to_string(pending_.front().function));
+  std::string content;
   for (const Pending& pending : pending_)
-    emit_kernel(*module, pending.kernel, helpers_, name_of(pending.function));
-  session_->add(std::move(module));
+    content += name_of(pending.function) + ": " + kernel::to_text(pending.kernel);
+  const std::string key = session_->key(content);
+  if (!session_->load(key)) {
+    auto module = session_->new_module(name_of(pending_.front().function));
+    for (const Pending& pending : pending_) emit_kernel(*module, pending.kernel, name_of(pending.function));
+    session_->add(std::move(module), key);
+  }
   for (const Pending& pending : pending_)
     functions_[pending.function] =
         reinterpret_cast<kernel::Function>(session_->address(name_of(pending.function)));

@@ -10,7 +10,6 @@
 
 #include "backends/kernel/kernel.h"
 #include "backends/llvm/jit_session.h"
-#include "backends/llvm/kernel_emitter.h"
 
 namespace loipe::jit {
 
@@ -18,7 +17,7 @@ namespace loipe::jit {
 /// function. The code lives as long as the compiler.
 class KernelCompiler {
  public:
-  KernelCompiler(Level level, const KernelHelpers& helpers);
+  explicit KernelCompiler(Level level);
   ~KernelCompiler();
 
   /// Whether all functions of the body exist on this machine.
@@ -37,7 +36,6 @@ class KernelCompiler {
     std::size_t function;
   };
   Level level_;
-  KernelHelpers helpers_;
   std::unique_ptr<Session> session_;
   std::unordered_map<std::string, std::size_t> known_;  ///< by text
   std::deque<kernel::Function> functions_;              ///< addresses stay

@@ -4,9 +4,10 @@
 #include <llvm/IR/IntrinsicsX86.h>
 
 #include <algorithm>
-#include <limits>
+#include <optional>
 
-#include "backends/llvm/op_emitter.h"
+#include "backends/llvm/kernel_body.h"
+#include "backends/llvm/partial_results.h"
 #include "base/check.h"
 
 namespace loipe::jit {
@@ -16,26 +17,19 @@ namespace {
 using kernel::Access;
 using kernel::Id;
 using kernel::Kernel;
-using kernel::Kind;
-using kernel::Node;
 
 /// Indices of the last loop that a block of transposed rows has at most.
 constexpr std::int64_t kBlockWidth = 128;
 
-/// Where a value is computed.
-enum class Depth { everywhere, row, element };
-
 class Emitter {
  public:
-  Emitter(llvm::Module& module, const Kernel& kernel, const KernelHelpers& helpers, const std::string& name)
+  Emitter(llvm::Module& module, const Kernel& kernel, const std::string& name)
       : kernel_(kernel),
-        helpers_(helpers),
         module_(module),
         b_(module.getContext()),
-        ops_(module, b_, kernel.lanes),
+        body_(module, b_, kernel),
         lane_count_(kernel.lanes),
-        last_(kernel.rank() - 1),
-        values_(kernel.body.size()) {
+        last_(kernel.rank() - 1) {
     llvm::Type *pointer = b_.getPtrTy(), *index = b_.getInt64Ty();
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, index, index}, false);
     function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module);
@@ -44,36 +38,22 @@ class Emitter {
 
   void run() {
     b_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
-    for (const Node& node : kernel_.body) depths_.push_back(depth_of(node));
     for (std::size_t k = 0; k < kernel_.accesses.size(); ++k) {
       llvm::Value* slot = b_.CreateConstInBoundsGEP1_64(b_.getPtrTy(), function_->getArg(0), k);
       at_.push_back(b_.CreateLoad(b_.getPtrTy(), slot));
       blocks_.push_back(kernel_.accesses[k].is_transposed ? new_block(kernel_.accesses[k]) : nullptr);
     }
-    compute(Depth::everywhere, nullptr);
+    partials_.emplace(b_, body_.ops(), kernel_);
+    body_.compute(Depth::everywhere, at_, nullptr);
     loop(function_->getArg(1), function_->getArg(2), 1, [&](llvm::Value* tile) { emit_tile(tile); });
     emit_fence();
     b_.CreateRetVoid();
+    partials_->promote(*function_);
   }
 
  private:
   llvm::Value* index(std::int64_t value) { return b_.getInt64(static_cast<std::uint64_t>(value)); }
   std::int64_t extent(std::size_t loop) const { return kernel_.extents[loop]; }
-
-  Depth depth_of(const Node& node) const {
-    if (node.kind == Kind::constant) return Depth::everywhere;
-    if (node.kind == Kind::load) {
-      const Access& access = kernel_.accesses[node.operands[0]];
-      if (std::ranges::all_of(access.strides, [](std::int64_t s) { return s == 0; }))
-        return Depth::everywhere;
-      return access.strides[last_] == 0 ? Depth::row : Depth::element;
-    }
-    Depth depth = Depth::everywhere;
-    const int arity = node.kind == Kind::convert ? 1 : scalar::arity(node.op);
-    for (int k = 0; k < arity; ++k)
-      depth = std::max(depth, depths_[node.operands[static_cast<std::size_t>(k)]]);
-    return depth;
-  }
 
   /// Runs the body for from, from+step, ... < to; from < to.
   template <class Body>
@@ -111,14 +91,10 @@ class Emitter {
 
   // Addresses --------------------------------------------------------------------
 
-  llvm::Type* memory_type(DType dtype) {
-    return dtype == DType::boolean ? b_.getInt8Ty() : ops_.type(dtype)->getScalarType();
-  }
-
   llvm::Value* moved(std::size_t access, llvm::Value* from, llvm::Value* i, std::size_t loop) {
     const Access& a = kernel_.accesses[access];
     if (a.strides[loop] == 0) return from;
-    return b_.CreateGEP(memory_type(a.dtype), from, b_.CreateMul(i, index(a.strides[loop])));
+    return b_.CreateGEP(body_.memory_type(a.dtype), from, b_.CreateMul(i, index(a.strides[loop])));
   }
 
   /// Sets every access to index i of the loop for the time of the body.
@@ -156,6 +132,7 @@ class Emitter {
   }
 
   void emit_loops(std::size_t l, llvm::Value* from, llvm::Value* to) {
+    if (l == kernel_.first_reduced()) return kernel_.reduces_last ? emit_sums() : emit_lane_sums();
     if (kernel_.block_rows > 0 && l + 1 == last_) return emit_blocks(from, to);
     if (l == last_) return emit_row(from, to, divides(kernel_.step(), l));
     loop(from, to, 1,
@@ -172,7 +149,7 @@ class Emitter {
   }
 
   llvm::Value* new_block(const Access& access) {
-    auto* type = llvm::ArrayType::get(memory_type(access.dtype),
+    auto* type = llvm::ArrayType::get(body_.memory_type(access.dtype),
                                       static_cast<std::uint64_t>(kernel_.block_rows * block_width()));
     llvm::AllocaInst* block = b_.CreateAlloca(type);
     block->setAlignment(llvm::Align(64));
@@ -198,7 +175,7 @@ class Emitter {
       at_index(row, last_ - 1, [&] {
         for (std::size_t k = 0; k < at_.size(); ++k)
           if (blocks_[k])
-            at_[k] = b_.CreateGEP(memory_type(kernel_.accesses[k].dtype), blocks_[k],
+            at_[k] = b_.CreateGEP(body_.memory_type(kernel_.accesses[k].dtype), blocks_[k],
                                   b_.CreateMul(row, index(width)));
         emit_row(index(0), index(width), width % kernel_.step() == 0);
       });
@@ -207,104 +184,85 @@ class Emitter {
 
   void fill_block(std::size_t k, std::int64_t width) {
     const Access& access = kernel_.accesses[k];
-    const auto address = size_of(access.dtype) == sizeof(float)
-                             ? reinterpret_cast<std::uintptr_t>(helpers_.transpose_f32)
-                             : reinterpret_cast<std::uintptr_t>(helpers_.transpose_f64);
     llvm::Type *pointer = b_.getPtrTy(), *number = b_.getInt64Ty();
     auto* type = llvm::FunctionType::get(b_.getVoidTy(), {pointer, number, pointer, number, number}, false);
+    const std::size_t place = kernel_.accesses.size() + (size_of(access.dtype) == sizeof(float) ? 0 : 1);
+    llvm::Value* slot = b_.CreateConstInBoundsGEP1_64(pointer, function_->getArg(0), place);
     b_.CreateCall(
-        type, b_.CreateIntToPtr(b_.getInt64(address), pointer),
+        type, b_.CreateLoad(pointer, slot),
         {at_[k], index(access.strides[last_]), blocks_[k], index(kernel_.block_rows), index(width)});
   }
 
   // The body ---------------------------------------------------------------------
 
   void emit_row(llvm::Value* from, llvm::Value* to, bool divides) {
-    compute(Depth::row, nullptr);
-    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) {
-      for (int vector = 0; vector < kernel_.vectors; ++vector) {
-        llvm::Value* at = b_.CreateAdd(i, index(std::int64_t{vector} * lane_count_));
-        compute(Depth::element, at);
-        for (const kernel::Store& store : kernel_.stores) emit_store(store, at);
+    body_.compute(Depth::row, at_, nullptr);
+    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) { emit_vectors(i, nullptr); });
+  }
+
+  /// One step of the last loop. `first` is the first lane that is not computed twice,
+  /// null if all are new.
+  void emit_vectors(llvm::Value* i, llvm::Value* first) {
+    for (int vector = 0; vector < kernel_.vectors; ++vector) {
+      const std::int64_t lane = std::int64_t{vector} * lane_count_;
+      llvm::Value* at = b_.CreateAdd(i, index(lane));
+      body_.compute(Depth::element, at_, at);
+      for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
+        const kernel::Store& store = kernel_.stores[s];
+        if (store.is_reduced) partials_->add(s, vector, body_.value(store.value), first);
+        else body_.store(store.access, body_.value(store.value), at_, at);
       }
+    }
+  }
+
+  // Reductions -------------------------------------------------------------------
+
+  /// The last loop is reduced: lanes are combined in the end.
+  void emit_sums() {
+    partials_->start();
+    emit_reduced(kernel_.first_reduced());
+    for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
+      if (!kernel_.stores[s].is_reduced) continue;
+      const Id access = kernel_.stores[s].access;
+      b_.CreateAlignedStore(partials_->of_all(s), at_[access],
+                            llvm::Align(size_of(kernel_.accesses[access].dtype)));
+    }
+  }
+
+  void emit_reduced(std::size_t l) {
+    if (l < last_)
+      return loop(index(0), index(extent(l)), 1,
+                  [&](llvm::Value* i) { at_index(i, l, [&] { emit_reduced(l + 1); }); });
+    body_.compute(Depth::row, at_, nullptr);
+    const bool is_whole = extent(l) % kernel_.step() == 0;
+    llvm::Value* most = index(extent(l) - kernel_.step());
+    loop(index(0), index(extent(l)), kernel_.step(), [&](llvm::Value* i) {
+      if (is_whole) return emit_vectors(i, nullptr);
+      llvm::Value* at = b_.CreateSelect(b_.CreateICmpULT(i, most), i, most);
+      emit_vectors(at, b_.CreateSub(i, at));
     });
   }
 
-  /// Computes the nodes of that depth; i is the index of the last loop.
-  void compute(Depth depth, llvm::Value* i) {
-    for (std::size_t k = 0; k < kernel_.body.size(); ++k)
-      if (depths_[k] == depth) values_[k] = value_of(kernel_.body[k], i);
+  /// The last loop is kept: its steps run outside the reduced loops.
+  void emit_lane_sums() {
+    const std::int64_t step = kernel_.step();
+    overlapping_loop(index(0), index(extent(last_)), step, extent(last_) % step == 0, [&](llvm::Value* i) {
+      partials_->start();
+      emit_reduced_lanes(kernel_.first_reduced(), i);
+      for (std::size_t s = 0; s < kernel_.stores.size(); ++s)
+        for (int vector = 0; kernel_.stores[s].is_reduced && vector < kernel_.vectors; ++vector) {
+          llvm::Value* at = b_.CreateAdd(i, index(std::int64_t{vector} * lane_count_));
+          body_.store(kernel_.stores[s].access, partials_->of_vector(s, vector), at_, at);
+        }
+    });
   }
 
-  llvm::Value* value_of(const Node& node, llvm::Value* i) {
-    switch (node.kind) {
-      case Kind::constant: return ops_.constant(node.dtype, node.value);
-      case Kind::load: return load(node.operands[0], i);
-      case Kind::convert:
-        return converted(values_[node.operands[0]], kernel_.body[node.operands[0]].dtype, node.dtype);
-      case Kind::scalar: break;
-    }
-    std::vector<llvm::Value*> operands;
-    for (int k = 0; k < scalar::arity(node.op); ++k)
-      operands.push_back(values_[node.operands[static_cast<std::size_t>(k)]]);
-    const bool is_comparison = scalar::is_logical(node.op) && node.op < scalar::Op::logical_and;
-    const DType dtype = is_comparison ? kernel_.body[node.operands[0]].dtype : node.dtype;
-    return ops_.emit(node.op, dtype, operands);
-  }
-
-  llvm::Value* converted(llvm::Value* value, DType from, DType to) {
-    if (from == to) return value;
-    if (to == DType::boolean) return ops_.truth(value);
-    if (from == DType::boolean) return ops_.number(value, to);
-    return is_integer(from) ? b_.CreateSIToFP(value, ops_.type(to)) : b_.CreateFPCast(value, ops_.type(to));
-  }
-
-  /// A bool in memory is one byte.
-  llvm::Value* from_memory(llvm::Value* value, DType dtype) {
-    if (dtype != DType::boolean) return value;
-    return b_.CreateICmpNE(value, llvm::Constant::getNullValue(value->getType()));
-  }
-
-  llvm::Value* load(Id k, llvm::Value* i) {
-    const Access& access = kernel_.accesses[k];
-    llvm::Type* element = memory_type(access.dtype);
-    const llvm::Align alignment(size_of(access.dtype));
-    const std::int64_t stride = blocks_[k] ? 1 : access.strides[last_];
-    if (stride == 0) {
-      llvm::Value* one = from_memory(b_.CreateAlignedLoad(element, at_[k], alignment), access.dtype);
-      return lane_count_ == 1 ? one : b_.CreateVectorSplat(static_cast<unsigned>(lane_count_), one);
-    }
-    llvm::Value* position = stride == 1 ? i : b_.CreateMul(i, index(stride));
-    llvm::Value* first = b_.CreateGEP(element, at_[k], position);
-    llvm::Type* vector = ops_.vector_of(element);
-    if (stride == 1 || lane_count_ == 1)
-      return from_memory(b_.CreateAlignedLoad(vector, first, alignment), access.dtype);
-    return from_memory(
-        b_.CreateMaskedGather(vector, b_.CreateGEP(element, first, lane_positions(stride)), alignment),
-        access.dtype);
-  }
-
-  /// 32 bits where they do, which is what gathers take.
-  llvm::Value* lane_positions(std::int64_t stride) {
-    const bool is_short = stride * lane_count_ <= std::numeric_limits<std::int32_t>::max();
-    std::vector<llvm::Constant*> positions;
-    for (std::int64_t lane = 0; lane < lane_count_; ++lane)
-      positions.push_back(is_short ? b_.getInt32(static_cast<std::uint32_t>(lane * stride))
-                                   : b_.getInt64(static_cast<std::uint64_t>(lane * stride)));
-    return llvm::ConstantVector::get(positions);
-  }
-
-  void emit_store(const kernel::Store& store, llvm::Value* i) {
-    const Access& access = kernel_.accesses[store.access];
-    llvm::Type* element = memory_type(access.dtype);
-    llvm::Value* value = values_[store.value];
-    if (access.dtype == DType::boolean) value = b_.CreateZExt(value, ops_.vector_of(element));
-    const auto lanes = static_cast<std::size_t>(access.is_streamed ? lane_count_ : 1);
-    llvm::StoreInst* instruction = b_.CreateAlignedStore(value, b_.CreateGEP(element, at_[store.access], i),
-                                                         llvm::Align(size_of(access.dtype) * lanes));
-    if (!access.is_streamed) return;
-    llvm::Metadata* one = llvm::ConstantAsMetadata::get(b_.getInt32(1));
-    instruction->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(module_.getContext(), one));
+  void emit_reduced_lanes(std::size_t l, llvm::Value* i) {
+    if (l < last_)
+      return loop(index(0), index(extent(l)), 1,
+                  [&](llvm::Value* k) { at_index(k, l, [&] { emit_reduced_lanes(l + 1, i); }); });
+    body_.compute(Depth::row, at_, nullptr);
+    emit_vectors(i, nullptr);
   }
 
   /// Streamed stores may be seen late by other threads unless they are waited for.
@@ -316,24 +274,21 @@ class Emitter {
   }
 
   const Kernel& kernel_;
-  const KernelHelpers& helpers_;
   llvm::Module& module_;
   llvm::IRBuilder<> b_;
-  OpEmitter ops_;
+  KernelBody body_;
   int lane_count_;
   std::size_t last_;  ///< the last loop
   llvm::Function* function_ = nullptr;
-  std::vector<Depth> depths_;         ///< per node
-  std::vector<llvm::Value*> values_;  ///< per node
-  std::vector<llvm::Value*> at_;      ///< per access: its address at the indices of the loops entered
+  Addresses at_;  ///< per access: its address at the indices of the loops entered
+  std::optional<PartialResults> partials_;
   std::vector<llvm::Value*> blocks_;  ///< per access: the block of transposed rows, or null
 };
 
 }  // namespace
 
-void emit_kernel(llvm::Module& module, const Kernel& kernel, const KernelHelpers& helpers,
-                 const std::string& name) {
-  Emitter(module, kernel, helpers, name).run();
+void emit_kernel(llvm::Module& module, const Kernel& kernel, const std::string& name) {
+  Emitter(module, kernel, name).run();
 }
 
 }  // namespace loipe::jit

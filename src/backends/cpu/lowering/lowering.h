@@ -41,6 +41,8 @@ class Lowering {
   const KernelTable& kernels() const { return kernels_; }
   Fusion& fusion() { return fusion_; }
   const std::shared_ptr<KernelCollector>& kernel_collector() const { return collector_; }
+  /// The program is a tile of another one, so a run of that runs it several times.
+  bool is_tile() const { return !compiles_kernels_; }
 
   /// Where the value lies; runs the group that computes it if that is still open.
   const StridedView& view(Value v);

@@ -49,8 +49,9 @@ class Builder {
     if (element_count(group_.space) == 0) return std::nullopt;
     if (!add_body()) return std::nullopt;
     collapse_space();
+    if (group_.reduced && !place_reduced_loops()) return std::nullopt;
     choose_lanes();
-    choose_blocks();
+    if (!group_.reduced) choose_blocks();
     choose_chunks();
     kernel::verify(kernel());
     return std::move(result_);
@@ -60,7 +61,9 @@ class Builder {
   Kernel& kernel() { return result_.kernel; }
 
   Id add_access(Slot slot, bool is_written) {
-    const StridedView& view = group_.views[static_cast<std::size_t>(group_.slots[slot].view)];
+    return add_access(group_.views[static_cast<std::size_t>(group_.slots[slot].view)], is_written);
+  }
+  Id add_access(const StridedView& view, bool is_written) {
     kernel().accesses.push_back({view.dtype, view.strides, is_written});
     result_.places.push_back({view.buffer, view.offset * static_cast<std::int64_t>(size_of(view.dtype))});
     return static_cast<Id>(kernel().accesses.size() - 1);
@@ -73,6 +76,11 @@ class Builder {
       if (info.view == MapGroup::kNoView || info.is_input) continue;
       if (!body.compute(slot)) return false;
       kernel().stores.push_back({add_access(slot, true), body.value(slot)});
+    }
+    if (group_.reduced) {
+      if (!body.compute(group_.reduced->slot)) return false;
+      kernel().stores.push_back(
+          {add_access(group_.reduced->out, true), body.value(group_.reduced->slot), true});
     }
     for (const kernel::Node& node : kernel().body) result_.element_cost += cost_of(node);
     return !kernel().stores.empty();
@@ -88,6 +96,50 @@ class Builder {
     for (Access& access : kernel().accesses) access.strides = {access.is_written ? 1 : 0};
   }
 
+  /// Moves the reduced loops to the last ones, or behind all but the last if that is
+  /// kept. False if they are not worth a kernel: there are none, or an operand is
+  /// read across the last loop.
+  bool place_reduced_loops() {
+    const Access& out = kernel().accesses[kernel().stores.back().access];
+    const std::size_t last = kernel().rank() - 1;
+    std::vector<std::size_t> order, reduced;
+    for (std::size_t loop = 0; loop <= last; ++loop) {
+      if (out.strides[loop] == 0) reduced.push_back(loop);
+      else if (loop < last) order.push_back(loop);
+    }
+    for (const Access& access : kernel().accesses)
+      if (access.strides[last] > 1) return false;
+    if (reduced.empty() || element_count(kernel().extents) == 1) return false;
+    constexpr Reduction kSum = Reduction::sum, kMax = Reduction::max;
+    kernel().reduction = group_.reduced->reduction == kSum   ? kernel::Reduction::sum
+                         : group_.reduced->reduction == kMax ? kernel::Reduction::max
+                                                             : kernel::Reduction::min;
+    kernel().reduced_loops = reduced.size();
+    kernel().reduces_last = reduced.back() == last;
+    const bool has_no_kept = order.empty();
+    order.insert(order.end(), reduced.begin(), reduced.end());
+    if (!kernel().reduces_last) order.push_back(last);
+    reorder(order);
+    if (has_no_kept) add_single_loop();
+    return true;
+  }
+
+  void reorder(const std::vector<std::size_t>& order) {
+    const auto reordered = [&](const Integers& list) {
+      Integers result;
+      for (std::size_t loop : order) result.push_back(list[loop]);
+      return result;
+    };
+    kernel().extents = reordered(kernel().extents);
+    for (Access& access : kernel().accesses) access.strides = reordered(access.strides);
+  }
+
+  /// For the tiles, when all loops are reduced or run over vectors.
+  void add_single_loop() {
+    kernel().extents.insert(kernel().extents.begin(), 1);
+    for (Access& access : kernel().accesses) access.strides.insert(access.strides.begin(), 0);
+  }
+
   /// One register of the widest dtype that is computed on.
   void choose_lanes() {
     std::size_t widest = 1;
@@ -98,15 +150,15 @@ class Builder {
     kernel().vectors = best_vectors();
   }
 
-  /// The code generator keeps values in memory between the steps of a loop, so a step
-  /// costs about as much as a few instructions on a vector; more vectors in a step
-  /// overlap more and make longer code.
+  /// A step of the loop costs about as much as a few instructions on a vector; more
+  /// vectors in a step overlap more and make longer code. Reductions need several for
+  /// sums that do not wait for each other.
   int best_vectors() const {
-    constexpr std::int64_t kStepCost = 12, kLongestStep = 128;
+    constexpr std::int64_t kStepCost = 4, kLongestStep = 64;
     const std::int64_t extent = result_.kernel.extents.back(), cost = result_.element_cost;
     int best = 1;
     std::int64_t best_cost = std::numeric_limits<std::int64_t>::max();
-    for (int vectors = 1; vectors <= 8 && vectors * result_.kernel.lanes <= extent; ++vectors) {
+    for (int vectors = 1; vectors <= 4 && vectors * result_.kernel.lanes <= extent; ++vectors) {
       const std::int64_t step = std::int64_t{vectors} * result_.kernel.lanes;
       const std::int64_t total = (extent + step - 1) / step * (vectors * cost + kStepCost);
       if (vectors > 1 && vectors * cost > kLongestStep) break;
@@ -149,7 +201,7 @@ class Builder {
   /// of these but for the last.
   void choose_chunks() {
     const std::size_t rank = kernel().rank();
-    std::size_t loop = rank - (kernel().block_rows > 0 ? 2 : 1);
+    std::size_t loop = kernel().block_rows > 0 ? rank - 2 : std::min(rank, kernel().first_reduced()) - 1;
     std::int64_t inner = result_.element_cost;
     for (std::size_t k = loop + 1; k < rank; ++k) inner *= kernel().extents[k];
     while (loop > 0 && inner * kernel().extents[loop] < kTileCost) inner *= kernel().extents[loop--];

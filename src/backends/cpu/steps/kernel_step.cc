@@ -13,7 +13,7 @@ namespace {
 
 /// Elementary operations of a group below which compiling it, some milliseconds,
 /// is not worth it.
-constexpr std::int64_t kWorthCompiling = 1 << 14;
+constexpr std::int64_t kWorthCompiling = 1 << 14, kRepeatedWorthCompiling = 1 << 11;
 /// Vectors do about so many elementary operations while a scalar loop does one.
 constexpr std::int64_t kSpeedup = 4;
 /// Accesses of a kernel; their addresses are collected on the stack.
@@ -63,9 +63,11 @@ class KernelStep final : public Step {
         collector_(std::move(collector)) {}
 
   void run(const RunContext& context) const override {
-    std::array<std::byte*, kMostAccesses> bases;
+    std::array<std::byte*, kMostAccesses + kernel::kHelpers> bases;
     for (std::size_t k = 0; k < places_.size(); ++k)
       bases[k] = context.bases[places_[k].buffer] + places_[k].byte_offset;
+    bases[places_.size()] = reinterpret_cast<std::byte*>(collector_->helpers().transpose_f32);
+    bases[places_.size() + 1] = reinterpret_cast<std::byte*>(collector_->helpers().transpose_f64);
     const int threads = context.threads_for(operations_ / kSpeedup);
     const kernel::Function function = function_for(bases.data());
     if (threads == 1) return function(bases.data(), 0, tiles_);
@@ -102,10 +104,11 @@ std::unique_ptr<Step> make_kernel_step(PlacedKernel placed,
 }
 
 std::unique_ptr<Step> make_group_kernel_step(const MapGroup& group,
-                                             const std::shared_ptr<KernelCollector>& collector) {
-  const auto instructions = static_cast<std::int64_t>(group.code.size());
-  if (collector->vector_bytes() == 0 || element_count(group.space) * instructions < kWorthCompiling)
-    return nullptr;
+                                             const std::shared_ptr<KernelCollector>& collector,
+                                             bool is_repeated) {
+  const std::int64_t least = is_repeated ? kRepeatedWorthCompiling : kWorthCompiling;
+  const auto instructions = static_cast<std::int64_t>(group.code.size()) + (group.reduced ? 1 : 0);
+  if (collector->vector_bytes() == 0 || element_count(group.space) * instructions < least) return nullptr;
   std::optional<PlacedKernel> placed = kernel_of(group, collector->vector_bytes());
   return placed ? make_kernel_step(*std::move(placed), collector) : nullptr;
 }

@@ -15,8 +15,10 @@ namespace loipe::cpu {
 std::unique_ptr<Step> make_kernel_step(PlacedKernel placed,
                                        const std::shared_ptr<KernelCollector>& collector);
 
-/// The group as a compiled kernel if it is long enough to be worth compiling; else null.
+/// The group as a compiled kernel if it is long enough to be worth compiling, for one
+/// that runs several times in a run of the program also if it is shorter; else null.
 std::unique_ptr<Step> make_group_kernel_step(const MapGroup& group,
-                                             const std::shared_ptr<KernelCollector>& collector);
+                                             const std::shared_ptr<KernelCollector>& collector,
+                                             bool is_repeated);
 
 }  // namespace loipe::cpu

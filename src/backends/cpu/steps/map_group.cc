@@ -55,6 +55,11 @@ class Part {
     instruction.result = slot(instruction.result);
     part_.code.push_back(instruction);
   }
+  void reduce(MapGroup::Reduced reduced) {
+    reduced.slot = slot(reduced.slot);
+    part_.reduced = std::move(reduced);
+    stores_ = true;
+  }
   bool stores() const { return stores_; }
   MapGroup take() { return std::move(part_); }
 
@@ -89,6 +94,7 @@ std::vector<MapGroup> independent_parts(const MapGroup& group) {
     if (is_new) parts.emplace_back(group);
     parts[place->second].append(instruction);
   }
+  if (group.reduced) parts[part_of.at(components.root(group.reduced->slot))].reduce(*group.reduced);
   std::vector<MapGroup> result;
   for (Part& part : parts)
     if (part.stores()) result.push_back(part.take());

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "backends/cpu/kernels/kernel_table.h"
@@ -31,10 +32,18 @@ struct MapGroup {
     std::int32_t view = kNoView;  ///< place in `views`
     bool is_input = false;
   };
+  /// A slot that is reduced over axes of the space, after which the group ends. The
+  /// view of the result along the space stands still on these axes.
+  struct Reduced {
+    Slot slot;
+    Reduction reduction;
+    StridedView out;
+  };
   Shape space;
   std::vector<SlotInfo> slots;
   std::vector<StridedView> views;  ///< along the space
   std::vector<MapInstruction> code;
+  std::optional<Reduced> reduced;
 };
 
 /// For every slot, the last instruction that reads it; -1 if none does.
