@@ -6,8 +6,6 @@
 #include <cmath>
 #include <cstring>
 
-#include "backends/llvm/streaming.h"
-
 namespace loipe::jit {
 
 namespace {
@@ -36,13 +34,9 @@ TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape) {
   for (const scalar::Program::Output& store : program.stores)
     if (const scalar::Node& node = program.nodes[store.value]; node.op == scalar::Op::constant)
       plan.constants.push_back({store.output, store.element, program.constants[node.operands[0]]});
-  plan.is_constant.resize(plan.first_out.back());
-  for (const TilePlan::Constant& constant : plan.constants)
-    plan.is_constant[plan.first_out[constant.output] + constant.element] = true;
-  // The rows of a block, all together, shall fit into a first cache.
-  constexpr std::size_t kBlockBytes = 32 << 10;
-  const std::size_t tile_bytes =
-      (plan.first_in.back() + plan.first_out.back() - plan.constants.size()) * plan.vector_bytes;
+  // The rows of a block, all together, shall fit into half of a first cache.
+  constexpr std::size_t kBlockBytes = 16 << 10;
+  const std::size_t tile_bytes = (plan.first_in.back() + plan.first_out.back()) * plan.vector_bytes;
   plan.tiles_per_block = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(std::bit_floor(kBlockBytes / std::max<std::size_t>(tile_bytes, 1))), 1, 8);
   std::size_t end = rounded(plan.first_in.back() * sizeof(void*));
@@ -55,9 +49,6 @@ TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape) {
   plan.scratch = place(plan.scratch_bytes);
   plan.rows_in = place(plan.first_in.back() * plan.row_bytes());
   plan.rows_out = place(plan.first_out.back() * plan.row_bytes());
-  std::size_t largest = 0;
-  for (const TensorType& type : program.outputs) largest = std::max(largest, type.byte_size());
-  plan.packed = place(largest * static_cast<std::size_t>(plan.tiles_per_block * plan.lanes));
   plan.workspace_bytes = end;
   return plan;
 }
@@ -85,8 +76,7 @@ TileRunner::TileRunner(const TilePlan& plan, const BatchRun& run, std::byte* wor
       run_(run),
       workspace_(workspace),
       in_rows_(run.layouts.arguments == BatchLayout::structure_of_arrays),
-      out_rows_(run.layouts.results == BatchLayout::structure_of_arrays),
-      is_streaming_(bytes(run.examples) * plan.first_out.back() > streaming_threshold()) {}
+      out_rows_(run.layouts.results == BatchLayout::structure_of_arrays) {}
 
 void TileRunner::operator()(std::int64_t first, std::int64_t last) {
   if (!is_bound_) bind();
@@ -96,9 +86,9 @@ void TileRunner::operator()(std::int64_t first, std::int64_t last) {
   const std::int64_t block = plan_.tiles_per_block * plan_.lanes;
   for (std::int64_t at = first; at < whole; at += block)
     run_block(at, (std::min(whole, at + block) - at) / plan_.lanes);
-  if (whole < last && plan_.element_bytes == 8) run_tail<double>(whole, last - whole);
-  if (whole < last && plan_.element_bytes == 4) run_tail<float>(whole, last - whole);
-  if (is_streaming_) stream_fence();
+  if (whole == last) return;
+  if (plan_.element_bytes == 8) run_tail<double>(whole, last - whole);
+  else run_tail<float>(whole, last - whole);
 }
 
 /// The addresses that are the same for all blocks: rows of the caller.
@@ -137,27 +127,13 @@ void TileRunner::write_constants(std::int64_t first, std::int64_t last) {
     T* target = reinterpret_cast<T*>(run_.outputs[constant.output].data()) +
                 static_cast<std::int64_t>(constant.element) * run_.layouts.result_stride + first;
     const T value = static_cast<T>(constant.value);
-    if (is_streaming_)
-      stream_fill(reinterpret_cast<std::byte*>(target), bytes(last - first),
-                  reinterpret_cast<const std::byte*>(&value), sizeof(T));
-    else if (value == 0 && !std::signbit(value)) std::memset(target, 0, bytes(last - first));
+    if (value == 0 && !std::signbit(value)) std::memset(target, 0, bytes(last - first));
     else std::fill_n(target, last - first, value);
   }
 }
 
 void TileRunner::run_block(std::int64_t first, std::int64_t tiles) {
   const std::size_t begin = bytes(first);
-  read_block(begin, tiles);
-  for (std::size_t k = 0; k < run_.outputs.size(); ++k)
-    if (const std::size_t q = plan_.first_out[k]; is_streaming_ || !has_rows_out(k))
-      for (std::size_t e = 0; e < out_size(k); ++e) out_table()[q + e] = shifted(row_out(q + e), begin);
-  plan_.kernel(in_table(), out_table(), workspace_ + plan_.scratch, static_cast<std::int64_t>(begin),
-               static_cast<std::int64_t>(begin + static_cast<std::size_t>(tiles) * plan_.vector_bytes));
-  write_block(begin, tiles);
-}
-
-/// Arguments that are no rows yet.
-void TileRunner::read_block(std::size_t begin, std::int64_t tiles) {
   for (std::size_t k = 0; k < run_.arguments.size(); ++k) {
     const std::size_t p = plan_.first_in[k];
     if (!run_.is_shared[k] && has_rows_in(k)) continue;
@@ -167,26 +143,15 @@ void TileRunner::read_block(std::size_t begin, std::int64_t tiles) {
     auto* examples = const_cast<std::byte*>(run_.arguments[k].data()) + begin * in_size(k);
     plan_.to_rows[k](row_in(p), examples, static_cast<std::int64_t>(plan_.row_bytes()), tiles);
   }
-}
-
-/// Results that are not yet where they belong.
-void TileRunner::write_block(std::size_t begin, std::int64_t tiles) {
-  const auto row_bytes = static_cast<std::int64_t>(plan_.row_bytes());
-  const std::size_t block_bytes = static_cast<std::size_t>(tiles) * plan_.vector_bytes;
-  for (std::size_t k = 0; k < run_.outputs.size(); ++k) {
-    const std::size_t q = plan_.first_out[k], size = out_size(k);
-    std::byte* target = run_.outputs[k].data();
-    if (!has_rows_out(k) && size > 0) {
-      std::byte* examples = target + begin * size;
-      std::byte* packed = is_streaming_ ? workspace_ + plan_.packed : examples;
-      plan_.to_examples[k](row_out(q), packed, row_bytes, tiles);
-      if (is_streaming_) stream_copy(examples, packed, block_bytes * size);
-    } else if (is_streaming_) {
-      for (std::size_t e = 0; e < size; ++e)
-        if (!plan_.is_constant[q + e])
-          stream_copy(target + e * bytes(run_.layouts.result_stride) + begin, row_out(q + e), block_bytes);
-    }
-  }
+  for (std::size_t k = 0; k < run_.outputs.size(); ++k)
+    if (const std::size_t q = plan_.first_out[k]; !has_rows_out(k))
+      for (std::size_t e = 0; e < out_size(k); ++e) out_table()[q + e] = shifted(row_out(q + e), begin);
+  plan_.kernel(in_table(), out_table(), workspace_ + plan_.scratch, static_cast<std::int64_t>(begin),
+               static_cast<std::int64_t>(begin + static_cast<std::size_t>(tiles) * plan_.vector_bytes));
+  for (std::size_t k = 0; k < run_.outputs.size(); ++k)
+    if (!has_rows_out(k) && out_size(k) > 0)
+      plan_.to_examples[k](row_out(plan_.first_out[k]), run_.outputs[k].data() + begin * out_size(k),
+                           static_cast<std::int64_t>(plan_.row_bytes()), tiles);
 }
 
 /// A tile beyond the end repeats its last example: no lane computes on garbage.

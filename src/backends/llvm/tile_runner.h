@@ -28,12 +28,11 @@ struct TilePlan {
   std::int64_t lanes = 1, tiles_per_block = 1;
   std::vector<std::size_t> first_in, first_out;  ///< see scalar::first_elements
   std::vector<Constant> constants;
-  std::vector<bool> is_constant;  ///< per output element
   Kernel kernel = nullptr;
   /// Per argument and per output; null for those of one element.
   std::vector<Transposition> to_rows, to_examples;
   /// Of the workspace of one thread; the tables and rows in it lie at these places.
-  std::size_t workspace_bytes = 0, out_table = 0, scratch = 0, rows_in = 0, rows_out = 0, packed = 0;
+  std::size_t workspace_bytes = 0, out_table = 0, scratch = 0, rows_in = 0, rows_out = 0;
 };
 
 /// The plan for a program, but for the code.
@@ -45,7 +44,7 @@ void prepare_workspace(const TilePlan& plan, std::byte* workspace);
 /// One thread's part in one run. The kernel reads and writes rows of examples at one
 /// table of addresses. For a structure of arrays these rows are the caller's. The
 /// examples of an array of structures pass through rows of the workspace, a few tiles at
-/// a time, and so do a last tile that is not full and results that are streamed to memory.
+/// a time, and so does a last tile that is not full.
 class TileRunner {
  public:
   TileRunner(const TilePlan& plan, const BatchRun& run, std::byte* workspace);
@@ -62,8 +61,6 @@ class TileRunner {
   void run_tail(std::int64_t first, std::int64_t count);
   void bind();
   void run_block(std::int64_t first, std::int64_t tiles);
-  void read_block(std::size_t begin, std::int64_t tiles);
-  void write_block(std::size_t begin, std::int64_t tiles);
 
   std::size_t in_size(std::size_t k) const { return plan_.first_in[k + 1] - plan_.first_in[k]; }
   std::size_t out_size(std::size_t k) const { return plan_.first_out[k + 1] - plan_.first_out[k]; }
@@ -82,7 +79,6 @@ class TileRunner {
   const BatchRun& run_;
   std::byte* workspace_;
   bool in_rows_, out_rows_;
-  bool is_streaming_;
   bool is_bound_ = false;  ///< whether the tables are those of full tiles
 };
 
