@@ -34,9 +34,16 @@ TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape) {
   for (const scalar::Program::Output& store : program.stores)
     if (const scalar::Node& node = program.nodes[store.value]; node.op == scalar::Op::constant)
       plan.constants.push_back({store.output, store.element, program.constants[node.operands[0]]});
-  // The rows of a block, all together, shall fit into half of a first cache.
-  constexpr std::size_t kBlockBytes = 16 << 10;
-  const std::size_t tile_bytes = (plan.first_in.back() + plan.first_out.back()) * plan.vector_bytes;
+  // The rows of a block that are used, all together, shall fit into a first cache.
+  constexpr std::size_t kBlockBytes = 32 << 10;
+  std::size_t rows = plan.first_in.back();
+  for (std::size_t k = 0; k < program.outputs.size(); ++k) {
+    const std::size_t size = plan.first_out[k + 1] - plan.first_out[k];
+    if (size < 2) continue;
+    plan.wide_out.push_back(k);
+    rows += size;
+  }
+  const std::size_t tile_bytes = rows * plan.vector_bytes;
   plan.tiles_per_block = std::clamp<std::int64_t>(
       static_cast<std::int64_t>(std::bit_floor(kBlockBytes / std::max<std::size_t>(tile_bytes, 1))), 1, 8);
   std::size_t end = rounded(plan.first_in.back() * sizeof(void*));
@@ -83,7 +90,7 @@ void TileRunner::operator()(std::int64_t first, std::int64_t last) {
   if (plan_.element_bytes == 8) write_constants<double>(first, last);
   else write_constants<float>(first, last);
   const std::int64_t whole = last - (last - first) % plan_.lanes;
-  const std::int64_t block = plan_.tiles_per_block * plan_.lanes;
+  const std::int64_t block = uses_rows_ ? plan_.tiles_per_block * plan_.lanes : last - first;
   for (std::int64_t at = first; at < whole; at += block)
     run_block(at, (std::min(whole, at + block) - at) / plan_.lanes);
   if (whole == last) return;
@@ -93,7 +100,9 @@ void TileRunner::operator()(std::int64_t first, std::int64_t last) {
 
 /// The addresses that are the same for all blocks: rows of the caller.
 void TileRunner::bind() {
+  uses_rows_ = !out_rows_ && !plan_.wide_out.empty();
   for (std::size_t k = 0; k < run_.arguments.size(); ++k) {
+    uses_rows_ = uses_rows_ || run_.is_shared[k] || !has_rows_in(k);
     if (run_.is_shared[k]) {
       if (plan_.element_bytes == 8) fill_shared<double>(k);
       else fill_shared<float>(k);
@@ -134,7 +143,7 @@ void TileRunner::write_constants(std::int64_t first, std::int64_t last) {
 
 void TileRunner::run_block(std::int64_t first, std::int64_t tiles) {
   const std::size_t begin = bytes(first);
-  for (std::size_t k = 0; k < run_.arguments.size(); ++k) {
+  for (std::size_t k = 0; uses_rows_ && k < run_.arguments.size(); ++k) {
     const std::size_t p = plan_.first_in[k];
     if (!run_.is_shared[k] && has_rows_in(k)) continue;
     for (std::size_t e = 0; e < in_size(k); ++e) in_table()[p + e] = shifted(row_in(p + e), begin);
@@ -143,15 +152,16 @@ void TileRunner::run_block(std::int64_t first, std::int64_t tiles) {
     auto* examples = const_cast<std::byte*>(run_.arguments[k].data()) + begin * in_size(k);
     plan_.to_rows[k](row_in(p), examples, static_cast<std::int64_t>(plan_.row_bytes()), tiles);
   }
-  for (std::size_t k = 0; k < run_.outputs.size(); ++k)
-    if (const std::size_t q = plan_.first_out[k]; !has_rows_out(k))
-      for (std::size_t e = 0; e < out_size(k); ++e) out_table()[q + e] = shifted(row_out(q + e), begin);
+  const std::span<const std::size_t> wide =
+      out_rows_ ? std::span<const std::size_t>() : std::span<const std::size_t>(plan_.wide_out);
+  for (std::size_t k : wide)
+    for (std::size_t q = plan_.first_out[k]; q < plan_.first_out[k + 1]; ++q)
+      out_table()[q] = shifted(row_out(q), begin);
   plan_.kernel(in_table(), out_table(), workspace_ + plan_.scratch, static_cast<std::int64_t>(begin),
                static_cast<std::int64_t>(begin + static_cast<std::size_t>(tiles) * plan_.vector_bytes));
-  for (std::size_t k = 0; k < run_.outputs.size(); ++k)
-    if (!has_rows_out(k) && out_size(k) > 0)
-      plan_.to_examples[k](row_out(plan_.first_out[k]), run_.outputs[k].data() + begin * out_size(k),
-                           static_cast<std::int64_t>(plan_.row_bytes()), tiles);
+  for (std::size_t k : wide)
+    plan_.to_examples[k](row_out(plan_.first_out[k]), run_.outputs[k].data() + begin * out_size(k),
+                         static_cast<std::int64_t>(plan_.row_bytes()), tiles);
 }
 
 /// A tile beyond the end repeats its last example: no lane computes on garbage.

@@ -27,6 +27,7 @@ struct TilePlan {
   std::size_t element_bytes = 0, vector_bytes = 0, scratch_bytes = 0;
   std::int64_t lanes = 1, tiles_per_block = 1;
   std::vector<std::size_t> first_in, first_out;  ///< see scalar::first_elements
+  std::vector<std::size_t> wide_out;             ///< outputs of several elements
   std::vector<Constant> constants;
   Kernel kernel = nullptr;
   /// Per argument and per output; null for those of one element.
@@ -79,7 +80,8 @@ class TileRunner {
   const BatchRun& run_;
   std::byte* workspace_;
   bool in_rows_, out_rows_;
-  bool is_bound_ = false;  ///< whether the tables are those of full tiles
+  bool uses_rows_ = false;  ///< whether anything passes through the workspace
+  bool is_bound_ = false;   ///< whether the tables are those of full tiles
 };
 
 }  // namespace loipe::jit

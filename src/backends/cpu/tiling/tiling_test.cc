@@ -55,8 +55,9 @@ void expect_order_holds(const Program& program, const Tiling& tiling) {
   for (std::size_t i = 0; i < tiling.order.size(); ++i) place[tiling.order[i].index] = i;
   const Surroundings around(program);
   for (Value node : tiling.order)
-    if (around.is_live(node))
+    if (around.is_live(node)) {
       for (Value operand : program.operands(node)) EXPECT_LT(place[operand.index], place[node.index]);
+    }
   for (const Region& region : tiling.regions) {
     const std::size_t first = place[region.nodes.front().index];
     for (std::size_t i = 0; i < region.nodes.size(); ++i) EXPECT_EQ(place[region.nodes[i].index], first + i);
