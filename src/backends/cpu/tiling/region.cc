@@ -16,8 +16,9 @@ namespace {
 constexpr std::int64_t kInnerShare = 8;
 /// The same for a value that a region may grow from.
 constexpr std::int64_t kSeedShare = 64;
-/// A byte that is written for later or read from before costs as much as so many hidden ones gain.
-constexpr std::int64_t kBorderWeight = 2;
+/// A byte that is written for later or read from before costs as much as so many hidden ones gain. First
+/// regions grow that have next to nothing at their border, then others from what is left.
+constexpr std::int64_t kBorderWeights[] = {64, 8, 1};
 constexpr std::size_t kMostRegions = 64, kMostSeeds = 256;
 /// Slices that are shorter along the innermost axis waste lines of memory. That matters for values of some
 /// size, among those of the region.
@@ -42,18 +43,22 @@ class RegionFinder {
     const std::vector<Value> seeds = seeds_by_size();
     if (seeds.empty()) return std::move(tiling_);
     find_users();
-    std::size_t tried = 0;
-    for (Value seed : seeds) {
-      if (tiling_.regions.size() >= kMostRegions || tried >= kMostSeeds) break;
-      if (tiling_.region_of[seed.index] != Tiling::kNone) continue;
-      ++tried;
-      if (std::optional<Region> region = best_region(seed)) accept(std::move(*region));
-    }
+    for (const std::int64_t border_weight : kBorderWeights) grow_from(seeds, border_weight);
     return std::move(tiling_);
   }
 
  private:
   std::int64_t bytes(Value v) const { return static_cast<std::int64_t>(program_.type(v).byte_size()); }
+
+  void grow_from(const std::vector<Value>& seeds, std::int64_t border_weight) {
+    std::size_t tried = 0;
+    for (Value seed : seeds) {
+      if (tiling_.regions.size() >= kMostRegions || tried >= kMostSeeds) break;
+      if (tiling_.region_of[seed.index] != Tiling::kNone) continue;
+      ++tried;
+      if (std::optional<Region> region = best_region(seed, border_weight)) accept(std::move(*region));
+    }
+  }
 
   std::vector<Value> seeds_by_size() const {
     std::vector<Value> seeds;
@@ -81,14 +86,14 @@ class RegionFinder {
   /// write around it; the outer one of equals.
   /// Regions of nodes that are content with short slices are preferred, since
   /// their tiles are small.
-  std::optional<Region> best_region(Value seed) {
+  std::optional<Region> best_region(Value seed, std::int64_t border_weight) {
     std::optional<Region> best;
     std::int64_t most = options_.tile_bytes / kInnerShare - 1;
     for (const std::int64_t longest_need : {std::int64_t{2}, kLine}) {
       for (std::int64_t axis = 0; axis < static_cast<std::int64_t>(program_.shape(seed).size()); ++axis) {
         if (program_.shape(seed)[index_of(axis)] <= longest_need) continue;
         Region region = grown(seed, axis, longest_need);
-        const std::int64_t gain = bytes_hidden(region) - kBorderWeight * bytes_at_border(region);
+        const std::int64_t gain = bytes_hidden(region) - border_weight * bytes_at_border(region);
         if (gain <= most + most / 8 || !choose_slice(region)) continue;
         most = gain;
         best = std::move(region);
@@ -139,7 +144,8 @@ class RegionFinder {
     return true;
   }
 
-  /// Everything that the label reaches, by operands and by users.
+  /// Everything that the label reaches: by users, and by operands that are not small. Small ones may as
+  /// well be computed before, whole: with them the region would spread over much that others need.
   void collect(Region& region, Value seed, std::int64_t axis) const {
     if (!add(region, seed, axis)) return;
     std::deque<Value> open{seed};
@@ -150,7 +156,9 @@ class RegionFinder {
       const std::int64_t own_axis = member.axis;
       const std::vector<std::int64_t> operand_axes = member.flow.operand_axes;
       for (std::size_t k = 0; k < operand_axes.size(); ++k)
-        if (operand_axes[k] != AxisFlow::kWhole && add(region, program_.operands(node)[k], operand_axes[k]))
+        if (operand_axes[k] != AxisFlow::kWhole &&
+            kSmallShare * bytes(program_.operands(node)[k]) >= bytes(seed) &&
+            add(region, program_.operands(node)[k], operand_axes[k]))
           open.push_back(program_.operands(node)[k]);
       for (Value user : users_[node.index])
         if (const auto user_axis = axis_of_user(region, user, node, own_axis);
