@@ -110,18 +110,33 @@ class Side:
         self.process.stdout.close()
 
 
-def take_turns(sides, rounds, turn_seconds, timeout=600):
+def take_turns(sides, rounds, turn_seconds, timeout=600, slowest=math.inf):
     """Each round, every side runs for about a turn, after one run that does not count:
-    the caches are the others'. What disturbs the machine meets all of them."""
-    counts = {}
+    the caches are the others'. What disturbs the machine meets all of them.
+
+    Returns the reason for each side that stops answering, or that needs more than
+    `slowest` seconds for one run; it takes no further part."""
+    counts, out = {}, {}
+
+    def attempt(side, count):
+        try:
+            return side.run(count, timeout)
+        except (Failed, BrokenPipeError) as reason:
+            out[side] = str(reason) or "its process ended"
+            return []
+
     for side in sides:
-        first = min(side.run(2, timeout)) * 1e-9
-        counts[side.name] = max(1, min(2000, round(turn_seconds / max(first, 1e-9))))
+        times = attempt(side, 1)
+        if times and times[0] * 1e-9 > slowest:
+            out[side] = f"{times[0] * 1e-9:.0f} s for one run"
+        elif times:
+            first = min(times + attempt(side, 1)) * 1e-9
+            counts[side] = max(1, min(2000, round(turn_seconds / max(first, 1e-9))))
     for _ in range(rounds):
         for side in sides:
-            count = counts[side.name]
-            times = side.run(count + 1, timeout)
-            side.nanoseconds += times[1:]
+            if side not in out:
+                side.nanoseconds += attempt(side, counts[side] + 1)[1:]
+    return out
 
 
 def summary(side, first):

@@ -22,6 +22,7 @@ PEERS = {  # name: (file, variant)
     "torch-eager": ("torch_side.py", "eager"),
     "casadi": ("casadi_side.py", ""),
     "casadi-cse": ("casadi_side.py", "cse"),
+    "cppadcg": ("cppadcg_side.py", ""),
 }
 TASKS = ("Encoder Perceptron RoeFlux_1d RoeFlux_3d RobotArm_6DOF HumanHeartDipole PropaneCombustion "
          "BlackScholes_Jacobian").split()
@@ -57,6 +58,7 @@ def parse(words):
     parser.add_argument("--rounds", type=positive, default=7)
     parser.add_argument("--turn", type=float, default=0.2, help="seconds of one side in one round")
     parser.add_argument("--timeout", type=positive, default=120, help="seconds that a side may prepare (default 120)")
+    parser.add_argument("--slowest", type=float, default=5, help="seconds that one run may take (default 5)")
     parser.add_argument("--worker", default=os.path.join(HERE, "../../build/release/loipe_versus_worker"))
     parser.add_argument("--log", help="a file for what the sides print")
     parser.add_argument("--json", action="store_true")
@@ -164,8 +166,10 @@ class Contest:
             side = self.prepared(make())
             if side and self.proved(side, reference):
                 sides.append(side)
-        contest.take_turns(sides, self.options.rounds, self.options.turn)
-        return self.report(sides)
+        out = contest.take_turns(sides, self.options.rounds, self.options.turn, slowest=self.options.slowest)
+        for side, reason in out.items():
+            self.skip(side, reason)
+        return self.report([side for side in sides if side not in out])
 
     def report(self, sides):
         o = self.options

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs the whole comparison and writes it as Markdown: `python suite.py > results.md`.
 
-What is given to it goes on to every run of run.py: `--peers jax,casadi`, `--threads 2`."""
+What is given to it goes on to every run of run.py: `--peers jax,casadi`, `--threads 2`.
+VERSUS_ONLY=networks in the environment leaves the other tables out."""
 
 import contextlib
 import io
@@ -70,8 +71,11 @@ def notes(results):
 
 
 def main(words):
+    only = os.environ.get("VERSUS_ONLY", "")
     tables = {}
     for key, label, task in entries():
+        if only not in key:
+            continue
         print(f"{label}, {key}", file=sys.stderr)
         try:
             tables.setdefault(key, []).append((label, measured([*task, *words])))

@@ -72,6 +72,17 @@ class Turns(unittest.TestCase):
         for side in sides:
             side.close()
 
+    def test_sides_that_fail_or_are_too_slow_drop_out(self):
+        good, slow, dead = fake("good", 10**8), fake("slow", 9 * 10**9), fake("dead", 10**8)
+        dead.process.kill()
+        dead.process.wait()
+        out = contest.take_turns([good, slow, dead], rounds=2, turn_seconds=0.1, slowest=5)
+        self.assertEqual(out[slow], "9 s for one run")
+        self.assertEqual(set(out), {slow, dead})
+        self.assertEqual(len(good.nanoseconds), 2)
+        for side in (good, slow, dead):
+            side.close()
+
     def test_sides_that_cannot(self):
         absent = contest.Side("absent", [sys.executable, "-c", "print('{\"absent\": \"no such tool\"}')"])
         with self.assertRaisesRegex(contest.Failed, "no such tool"):

@@ -2,6 +2,10 @@
 #include "ir/attributes.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <span>
 
 #include "base/text.h"
 #include "tensor/visit.h"
@@ -88,6 +92,76 @@ std::string print_value(const AttributeValue& value) {
 }
 
 }  // namespace
+
+namespace {
+
+std::uint64_t bits_of(double number) {
+  return std::isnan(number) ? ~std::uint64_t{0} : std::bit_cast<std::uint64_t>(number);
+}
+
+class Hasher {
+ public:
+  void add(std::uint64_t word) { hash_ = (hash_ ^ (hash_ >> 29) ^ word) * 0x9e3779b97f4a7c15u; }
+  void add(std::string_view text) { add(std::hash<std::string_view>()(text)); }
+  void add(std::span<const std::int64_t> numbers) {
+    add(numbers.size());
+    for (std::int64_t number : numbers) add(static_cast<std::uint64_t>(number));
+  }
+
+  void operator()(std::int64_t v) { add(static_cast<std::uint64_t>(v)); }
+  void operator()(double v) { add(bits_of(v)); }
+  void operator()(const Integers& v) { add(v); }
+  void operator()(DType v) { add(static_cast<std::uint64_t>(v)); }
+  void operator()(const std::string& v) { add(v); }
+  /// A NaN has many bit patterns and one text, so tensors that have one hash by their type.
+  void operator()(const std::shared_ptr<const Tensor>& v) {
+    (*this)(v->dtype());
+    add(v->shape());
+    if (!has_nan(*v))
+      add(std::string_view(reinterpret_cast<const char*>(v->bytes().data()), v->bytes().size()));
+  }
+
+  std::size_t result() const { return static_cast<std::size_t>(hash_ ^ (hash_ >> 32)); }
+
+ private:
+  static bool has_nan(const Tensor& tensor) {
+    if (!is_floating(tensor.dtype())) return false;
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+      if (std::isnan(tensor.at(i))) return true;
+    return false;
+  }
+
+  std::uint64_t hash_ = 1;
+};
+
+bool equal_tensors(const Tensor& a, const Tensor& b) {
+  return a == b || (a.type() == b.type() && is_floating(a.dtype()) && print_tensor(a) == print_tensor(b));
+}
+
+bool equal_values(const AttributeValue& a, const AttributeValue& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* x = std::get_if<double>(&a)) return bits_of(*x) == bits_of(std::get<double>(b));
+  if (const auto* x = std::get_if<std::shared_ptr<const Tensor>>(&a))
+    return equal_tensors(**x, *std::get<std::shared_ptr<const Tensor>>(b));
+  return a == b;
+}
+
+}  // namespace
+
+bool Attributes::operator==(const Attributes& other) const {
+  return std::ranges::equal(entries_, other.entries_, [](const Entry& a, const Entry& b) {
+    return a.first == b.first && equal_values(a.second, b.second);
+  });
+}
+
+std::size_t Attributes::hash() const {
+  Hasher hasher;
+  for (const Entry& entry : entries_) {
+    hasher.add(entry.first);
+    std::visit(hasher, entry.second);
+  }
+  return hasher.result();
+}
 
 std::string Attributes::print() const {
   std::string text;

@@ -3,6 +3,7 @@
 
 #include <loipe/tensor.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
@@ -43,9 +44,14 @@ class Attributes {
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
 
-  /// "axes=[1], y=3": the textual form, which is also the identity. Tensors are
-  /// printed whole, floating-point numbers so that they read back exactly.
+  /// "axes=[1], y=3": the textual form. Tensors are printed whole, floating-point
+  /// numbers so that they read back exactly.
   std::string print() const;
+
+  /// The same names with the same values, numbers bit by bit but for NaN, which equals
+  /// itself: so equal attributes have one text.
+  bool operator==(const Attributes& other) const;
+  std::size_t hash() const;
 
  private:
   const AttributeValue* find(std::string_view name) const;

@@ -68,5 +68,31 @@ TEST(Attributes, PrintEveryKind) {
   EXPECT_EQ(print(shared(Tensor::scalar(std::int32_t{-7}))), "a=i32[](-7)");
 }
 
+TEST(Attributes, AreEqualWhereTheirTextsAre) {
+  const double nan = std::nan("");
+  const std::vector<Attributes> all{
+      {},
+      {{"a", std::int64_t{3}}},
+      {{"a", 3.0}},
+      {{"b", 3.0}},
+      {{"a", 0.0}},
+      {{"a", -0.0}},
+      {{"a", nan}},
+      {{"a", -nan}},
+      {{"a", Integers{1, 2}}},
+      {{"a", Integers{1, 2}}, {"b", std::string("x")}},
+      {{"a", std::make_shared<const Tensor>(Tensor::of<double>({2}, {1.0, nan}))}},
+      {{"a", std::make_shared<const Tensor>(Tensor::of<double>({2}, {1.0, -nan}))}},
+      {{"a", std::make_shared<const Tensor>(Tensor::of<double>({2}, {1.0, 2.0}))}},
+      {{"a", std::make_shared<const Tensor>(Tensor::of<float>({2}, {1.0f, 2.0f}))}}};
+  for (const Attributes& x : all)
+    for (const Attributes& y : all) {
+      EXPECT_EQ(x == y, x.print() == y.print()) << x.print() << " and " << y.print();
+      if (x == y) {
+        EXPECT_EQ(x.hash(), y.hash()) << x.print();
+      }
+    }
+}
+
 }  // namespace
 }  // namespace loipe

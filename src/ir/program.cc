@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ir/program.h"
 
-#include "base/check.h"
 #include "base/text.h"
 #include "ir/op_def.h"
 
@@ -9,25 +8,44 @@ namespace loipe {
 
 Program::Program(std::string name) : name_(std::move(name)) { intern(Attributes{}); }
 
+namespace {
+
+std::size_t hash_of(const TensorType& type) {
+  auto hash = static_cast<std::uint64_t>(type.dtype) + 1;
+  for (std::int64_t extent : type.shape)
+    hash = (hash ^ (hash >> 29) ^ static_cast<std::uint64_t>(extent)) * 0x9e3779b97f4a7c15u;
+  return static_cast<std::size_t>(hash ^ (hash >> 32));
+}
+
+/// The number of the entry that equals `value`, which becomes the last where there is none.
+template <class T>
+std::uint32_t find_or_add(std::deque<T>& entries, std::unordered_multimap<std::size_t, std::uint32_t>& index,
+                          std::size_t hash, const T& value) {
+  for (auto [place, end] = index.equal_range(hash); place != end; ++place)
+    if (entries[place->second] == value) return place->second;
+  const auto number = static_cast<std::uint32_t>(entries.size());
+  entries.push_back(value);
+  index.emplace(hash, number);
+  return number;
+}
+
+}  // namespace
+
 std::uint32_t Program::intern(const TensorType& type) {
-  auto [place, is_new] = type_index_.try_emplace(to_string(type), static_cast<std::uint32_t>(types_.size()));
-  if (is_new) types_.push_back(type);
-  return place->second;
+  return find_or_add(types_, type_index_, hash_of(type), type);
 }
 
 std::uint32_t Program::intern(const Attributes& attributes) {
   if (attributes.empty() && !attributes_.empty()) return 0;
-  auto [place, is_new] =
-      attribute_index_.try_emplace(attributes.print(), static_cast<std::uint32_t>(attributes_.size()));
-  if (is_new) attributes_.push_back(attributes);
-  return place->second;
+  return find_or_add(attributes_, attribute_index_, attributes.hash(), attributes);
 }
 
 Value Program::add_node(const OpDef& op, std::span<const Value> operands, const Attributes& attributes,
                         const TensorType& type) {
   const Value result{static_cast<std::uint32_t>(nodes_.size())};
   for (Value operand : operands)
-    require(operand < result, "an operand of '" + std::string(op.name) + "' is not yet defined");
+    if (operand >= result)
+      throw InternalError("an operand of '" + std::string(op.name) + "' is not yet defined");
   nodes_.push_back({&op, static_cast<std::uint32_t>(operands_.size()),
                     static_cast<std::uint32_t>(operands.size()), intern(type), intern(attributes)});
   operands_.insert(operands_.end(), operands.begin(), operands.end());

@@ -79,9 +79,9 @@ class Program {
   std::vector<Value> operands_;
   // Deques: references to types and attributes stay valid while nodes are added.
   std::deque<TensorType> types_;
-  std::unordered_map<std::string, std::uint32_t> type_index_;
+  std::unordered_multimap<std::size_t, std::uint32_t> type_index_;  ///< by hash
   std::deque<Attributes> attributes_;
-  std::unordered_map<std::string, std::uint32_t> attribute_index_;
+  std::unordered_multimap<std::size_t, std::uint32_t> attribute_index_;
   std::vector<Value> arguments_;
   std::vector<std::string> argument_names_;
   std::unordered_map<std::string, std::size_t> argument_index_;

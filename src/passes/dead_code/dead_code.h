@@ -10,7 +10,7 @@ namespace loipe::passes {
 /// Before: a program that verifies.
 /// After:  every node is an argument or leads to an output. Arguments stay, used or
 ///         not: they are the program's interface. All values keep their bits.
-/// Here:   last, since all other passes leave what they replaced.
+/// Here:   after all passes that leave what they replaced.
 Program dead_code(const Program& program);
 
 }  // namespace loipe::passes

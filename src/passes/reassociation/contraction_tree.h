@@ -15,7 +15,9 @@ class ContractionTree {
  public:
   static constexpr std::size_t kMostFactors = 6;  ///< 3^6 splits are looked at
 
-  /// Of at most kMostFactors factors.
+  static constexpr std::size_t kMostLabels = 52;  ///< as many as an einsum has letters
+
+  /// Of at most kMostFactors factors and kMostLabels labels.
   explicit ContractionTree(const ProductTerm& term);
 
   OpCost cost() const { return best_.back().cost; }
@@ -27,7 +29,7 @@ class ContractionTree {
   Set first_part(Set set) const { return best_[set].first; }
 
   /// Labels of a set that the result or other factors need, in the order of the factors.
-  const std::vector<int>& open_labels(Set set) const { return open_[set]; }
+  std::vector<int> open_labels(Set set) const;
   /// Whether a single factor is summed before it is multiplied.
   bool is_summed_first(Set single) const { return best_[single].cost.additions > 0; }
 
@@ -36,15 +38,16 @@ class ContractionTree {
     OpCost cost;
     Set first = 0;
   };
-  std::vector<int> find_open_labels(Set set) const;
-  std::int64_t combinations(const std::vector<int>& labels) const;
-  std::int64_t combinations(const std::vector<int>& a, const std::vector<int>& b) const;
+  using Labels = std::uint64_t;  ///< as bits
+  static Labels bits_of(const std::vector<int>& labels);
+  Labels labels_of(Set set) const;
+  std::int64_t combinations(Labels labels) const;
   Best best_single(Set set) const;
   Best best_split(Set set) const;
 
   const ProductTerm& term_;
-  std::vector<std::vector<int>> open_;  // by set
-  std::vector<Best> best_;              // by set
+  std::vector<Labels> open_;  // by set
+  std::vector<Best> best_;    // by set
 };
 
 }  // namespace loipe::passes

@@ -2,7 +2,7 @@
 #include "passes/reassociation/product_term.h"
 
 #include <algorithm>
-#include <map>
+#include <iterator>
 
 #include "ops/op_list.h"
 #include "ops/recorded/einsum_spec.h"
@@ -145,17 +145,19 @@ bool ProductTerm::substitute(std::size_t factor, const ProductTerm& inner,
                              const std::vector<std::uint32_t>& uses) {
   ProductTerm now = *this;
   const Factor outer = factors[factor];
-  std::map<int, int> names{{kNoLabel, kNoLabel}};
+  constexpr int kUnnamed = -2;
+  std::vector<int> names(inner.extents.size(), kUnnamed);  // of inner labels, out here
   for (std::size_t axis = 0; axis < inner.result.size(); ++axis)
-    names[inner.result[axis]] = outer.labels[axis];
-  names[kNoLabel] = kNoLabel;
+    if (const int label = inner.result[axis]; label != kNoLabel)
+      names[static_cast<std::size_t>(label)] = outer.labels[axis];
   std::vector<Factor> inside = inner.factors;
   for (Factor& part : inside) {
     part.is_exclusive = outer.is_exclusive && uses[part.base.index] == 1;
     for (int& label : part.labels) {
-      const auto [place, is_new] = names.try_emplace(label, kNoLabel);
-      if (is_new) place->second = now.new_label(inner.extents[static_cast<std::size_t>(label)]);
-      label = place->second;
+      if (label == kNoLabel) continue;
+      int& name = names[static_cast<std::size_t>(label)];
+      if (name == kUnnamed) name = now.new_label(inner.extents[static_cast<std::size_t>(label)]);
+      label = name;
     }
   }
   now.factors.erase(now.factors.begin() + static_cast<std::ptrdiff_t>(factor));

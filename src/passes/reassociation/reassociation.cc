@@ -114,8 +114,8 @@ class Round {
 
   /// What another node of this round has counted as gone must not be needed again.
   bool can_be_written(const ProductTerm& term) const {
-    constexpr std::size_t kLetters = 52;
-    return term.factors.size() <= ContractionTree::kMostFactors && term.extents.size() <= kLetters &&
+    return term.factors.size() <= ContractionTree::kMostFactors &&
+           term.extents.size() <= ContractionTree::kMostLabels &&
            std::ranges::none_of(term.factors, [&](const Factor& f) { return is_gone_[f.base.index]; });
   }
 
