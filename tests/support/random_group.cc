@@ -38,6 +38,14 @@ RandomGroup::RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bo
   allocate();
 }
 
+RandomGroup::RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, cpu::Opcode function)
+    : rng_(seed), dtype_(dtype), exact_(false) {
+  group_.space = space;
+  add_input(dtype);
+  add_output(add(function, dtype, {0}));
+  allocate();
+}
+
 void RandomGroup::add_reduction(cpu::Reduction reduction) {
   Integers kept;
   Shape shape;

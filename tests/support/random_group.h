@@ -23,6 +23,9 @@ class RandomGroup {
   RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, bool exact,
               std::optional<cpu::Reduction> reduction);
 
+  /// One function of one input.
+  RandomGroup(std::uint64_t seed, const Shape& space, DType dtype, cpu::Opcode function);
+
   const cpu::MapGroup& group() const { return group_; }
 
   /// Fills the outputs with a pattern.

@@ -90,6 +90,25 @@ TEST_P(KernelEmitterTest, GroupsWithFunctionsAgree) {
     for (DType dtype : {DType::f32, DType::f64}) expect_agreement(space, seed++, dtype, false);
 }
 
+/// The functions that are instructions have the bits of the block kernels.
+TEST_P(KernelEmitterTest, InlineFunctionsEqualBlocksBitByBit) {
+  for (DType dtype : {DType::f32, DType::f64})
+    for (cpu::Opcode opcode :
+         {cpu::Opcode::exp, cpu::Opcode::expm1, cpu::Opcode::log, cpu::Opcode::logistic, cpu::Opcode::tanh}) {
+      RandomGroup random(9, {30, 700}, dtype, opcode);
+      const auto collector = std::make_shared<cpu::KernelCollector>(cpu::kernels_of_this_cpu());
+      const auto step = cpu::make_group_kernel_step(random.group(), collector, false);
+      ASSERT_TRUE(step);
+      collector->compile();
+      random.clear_outputs();
+      random.run(*step, 1);
+      const auto compiled = random.outputs();
+      random.clear_outputs();
+      random.run(*cpu::make_block_step(random.group(), cpu::kernels_of_this_cpu()), 1);
+      EXPECT_EQ(random.difference(compiled, random.outputs(), 0), "") << static_cast<int>(opcode);
+    }
+}
+
 /// Reductions over any axes, fused with what computes their operands.
 TEST_P(KernelEmitterTest, GroupsThatEndInAReductionAgree) {
   std::uint64_t seed = 5000;

@@ -6,7 +6,6 @@
 #include "backends/cpu/lowering/lowering.h"
 #include "backends/cpu/steps/block_step.h"
 #include "backends/cpu/steps/kernel_step.h"
-#include "backends/cpu/steps/reduce_step.h"
 #include "backends/cpu/steps/scalar_step.h"
 
 namespace loipe::cpu {
@@ -109,23 +108,6 @@ void Fusion::define_as(Value node, Value operand) {
   define(*place.space, node, place.slot);
 }
 
-bool Fusion::reduce(Value node, Value operand, Reduction reduction, const Integers& axes) {
-  const auto place = place_.find(operand.index);
-  if (place == place_.end()) return false;
-  const Shape space = *place->second.space;
-  OpenGroup& group = open_.at(space);
-  if (group.group.slots[place->second.slot].is_input || element_count(space) == 0) return false;
-  Integers axis_of;
-  for (std::size_t axis = 0; axis < space.size(); ++axis)
-    if (!std::ranges::count(axes, static_cast<std::int64_t>(axis)))
-      axis_of.push_back(static_cast<std::int64_t>(axis));
-  const StridedView out = along(lowering_.define_new(node), space, axis_of);
-  group.group.reduced = {place->second.slot, reduction, out};
-  lowering_.consume_value(operand);
-  close(space);
-  return true;
-}
-
 void Fusion::materialise(Value v) {
   if (const auto place = place_.find(v.index); place != place_.end()) close(Shape(*place->second.space));
 }
@@ -145,7 +127,7 @@ void Fusion::close(const Shape& space) {
   const auto node = open_.extract(space);
   OpenGroup& closing = node.mapped();
   MapGroup& group = closing.group;
-  bool stores = group.reduced.has_value();
+  bool stores = false;
   for (auto [value, slot] : closing.members) {
     place_.erase(value.index);
     if (lowering_.remaining_uses(value) == 0) continue;
@@ -170,43 +152,14 @@ void Fusion::close(const Shape& space) {
 void Fusion::emit(const MapGroup& group) {
   std::unique_ptr<Step> step =
       make_group_kernel_step(group, lowering_.kernel_collector(), lowering_.is_tile());
-  if (!step && group.reduced) return emit_in_memory(group);
   std::vector<StridedView> reads, writes;
   for (const MapGroup::SlotInfo& slot : group.slots)
     if (slot.view != MapGroup::kNoView)
       (slot.is_input ? reads : writes).push_back(group.views[static_cast<std::size_t>(slot.view)]);
-  if (group.reduced) writes.push_back(group.reduced->out);
   if (!step)
     step = group.space.empty() ? make_scalar_step(group, lowering_.kernels())
                                : make_block_step(group, lowering_.kernels());
   lowering_.emit(std::move(step), reads, writes);
-}
-
-/// First what is reduced, then the reduction.
-void Fusion::emit_in_memory(MapGroup group) {
-  const MapGroup::Reduced reduced = *group.reduced;
-  MapGroup::SlotInfo& info = group.slots[reduced.slot];
-  if (info.view == MapGroup::kNoView) {
-    info.view = static_cast<std::int32_t>(group.views.size());
-    group.views.push_back(lowering_.temporary(info.dtype, group.space));
-  }
-  group.reduced.reset();
-  emit(group);
-  const StridedView in = group.views[static_cast<std::size_t>(group.slots[reduced.slot].view)];
-  std::vector<std::size_t> order;
-  for (bool kept : {true, false})
-    for (std::size_t axis = 0; axis < group.space.size(); ++axis)
-      if (kept == (reduced.out.strides[axis] != 0)) order.push_back(axis);
-  StridedView permuted{in.buffer, in.dtype, in.offset, {}, {}},
-      out{reduced.out.buffer, in.dtype, reduced.out.offset, {}, {}};
-  for (std::size_t axis : order) {
-    permuted.shape.push_back(in.shape[axis]);
-    permuted.strides.push_back(in.strides[axis]);
-    if (reduced.out.strides[axis] == 0) continue;
-    out.shape.push_back(in.shape[axis]);
-    out.strides.push_back(reduced.out.strides[axis]);
-  }
-  lowering_.emit(make_reduce_step(permuted, out, reduced.reduction, lowering_.kernels()), {in}, out);
 }
 
 }  // namespace loipe::cpu

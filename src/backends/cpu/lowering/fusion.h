@@ -37,10 +37,6 @@ class Fusion {
   /// Makes the slot the value of the node.
   void define(const Shape& space, Value node, Slot slot);
 
-  /// Makes the node the reduction over `axes` of an operand that a group computes, and
-  /// closes that group. False if no group computes it.
-  bool reduce(Value node, Value operand, Reduction reduction, const Integers& axes);
-
   bool is_pending(Value v) const { return place_.contains(v.index); }
   /// The slot's other name; the operand must be pending.
   void define_as(Value node, Value operand);
@@ -68,7 +64,6 @@ class Fusion {
   Slot new_slot(OpenGroup& open, DType dtype);
   void close(const Shape& space);
   void emit(const MapGroup& group);
-  void emit_in_memory(MapGroup group);
 
   Lowering& lowering_;
   std::map<Shape, OpenGroup> open_;

@@ -81,8 +81,8 @@ void Lowering::count_uses() {
 }
 
 void Lowering::lower_node(Value node) {
+  fusion_.before(program_.shape(node));
   const OpLowering lowering = lowering_of(program_.op(node));
-  fusion_.before(program_.shape(lowering.runs_over_operand ? program_.operands(node)[0] : node));
   if (lowering.adds_to_group) lowering.function(*this, node);
   else lower_in_memory(node, lowering.function);
 }

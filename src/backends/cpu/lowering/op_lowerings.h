@@ -12,7 +12,6 @@ namespace loipe::cpu {
 struct OpLowering {
   void (*function)(Lowering& lowering, Value node);
   bool adds_to_group = false;
-  bool runs_over_operand = false;  ///< the group is over the shape of the first operand, not of the result
 };
 
 /// True for ops that lower_elementwise serves.

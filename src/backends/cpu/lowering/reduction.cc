@@ -16,10 +16,9 @@ Reduction reduction_of(const OpDef& op) {
 
 }  // namespace
 
-namespace {
-
-void lower_in_memory(Lowering& lowering, Value node) {
+void lower_reduce(Lowering& lowering, Value node) {
   const Program& program = lowering.program();
+  if (!is_floating(program.type(node).dtype)) return lower_by_reference(lowering, node);
   const StridedView& view = lowering.view(program.operands(node)[0]);
   const Integers& axes = program.attributes(node).integers("axes");
   StridedView kept{view.buffer, view.dtype, view.offset, {}, {}}, reduced = kept;
@@ -32,17 +31,6 @@ void lower_in_memory(Lowering& lowering, Value node) {
   kept.strides.insert(kept.strides.end(), reduced.strides.begin(), reduced.strides.end());
   const StridedView out = lowering.define_new(node);
   lowering.emit(make_reduce_step(kept, out, reduction_of(program.op(node)), lowering.kernels()), {kept}, out);
-}
-
-}  // namespace
-
-/// Ends the group that computes the operand if there is one.
-void lower_reduce(Lowering& lowering, Value node) {
-  const Program& program = lowering.program();
-  if (!is_floating(program.type(node).dtype)) return lowering.lower_in_memory(node, lower_by_reference);
-  if (!lowering.fusion().reduce(node, program.operands(node)[0], reduction_of(program.op(node)),
-                                program.attributes(node).integers("axes")))
-    lowering.lower_in_memory(node, lower_in_memory);
 }
 
 }  // namespace loipe::cpu

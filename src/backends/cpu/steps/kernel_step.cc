@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/steps/kernel_step.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -91,6 +92,20 @@ class KernelStep final : public Step {
   std::shared_ptr<KernelCollector> collector_;  ///< owns the functions
 };
 
+/// Whether a kernel rounds otherwise than steps in memory: by its order of sums, and by
+/// functions of the C library, of which it calls the vector forms. Programs run whole
+/// and in tiles of all sizes with the same bits, and a group is a kernel or not by its
+/// size; so such groups are never kernels.
+bool has_other_bits(const MapGroup& group) {
+  return group.reduced || std::ranges::any_of(group.code, [](const MapInstruction& instruction) {
+           const Opcode opcode = instruction.opcode;
+           const bool is_inline = opcode == Opcode::exp || opcode == Opcode::expm1 || opcode == Opcode::log ||
+                                  opcode == Opcode::logistic || opcode == Opcode::tanh;
+           return !is_inline && ((opcode >= Opcode::cbrt && opcode < Opcode::add) ||
+                                 (opcode > Opcode::div && opcode < Opcode::max));
+         });
+}
+
 }  // namespace
 
 std::unique_ptr<Step> make_kernel_step(PlacedKernel placed,
@@ -107,10 +122,13 @@ std::unique_ptr<Step> make_group_kernel_step(const MapGroup& group,
                                              const std::shared_ptr<KernelCollector>& collector,
                                              bool is_repeated) {
   const std::int64_t least = is_repeated ? kRepeatedWorthCompiling : kWorthCompiling;
+  if (has_other_bits(group)) return nullptr;
   const auto instructions = static_cast<std::int64_t>(group.code.size()) + (group.reduced ? 1 : 0);
   if (collector->vector_bytes() == 0 || element_count(group.space) * instructions < least) return nullptr;
   std::optional<PlacedKernel> placed = kernel_of(group, collector->vector_bytes());
-  return placed ? make_kernel_step(*std::move(placed), collector) : nullptr;
+  // One lane would call libm for the functions that more lanes compute inline.
+  if (!placed || placed->kernel.lanes == 1) return nullptr;
+  return make_kernel_step(*std::move(placed), collector);
 }
 
 }  // namespace loipe::cpu
