@@ -80,6 +80,7 @@ class Lowering {
   void lower_node(Value node);
   void lower_region(const Region& region, const std::vector<bool>& escapes);
   std::vector<StridedView> tile_inputs(const TileProgram& tile, std::int64_t extent);
+  StridedView transposed_copy(const StridedView& matrix);
   std::unique_ptr<TilePlan> plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
                                       std::span<const StridedView> outputs) const;
   void consume_uses_inside(const Region& region);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A region becomes one step: the plan of a tile, run for all tiles.
+#include <algorithm>
 #include <numeric>
 
 #include "backends/cpu/lowering/lowering.h"
+#include "ops/recorded/einsum_spec.h"
 
 namespace loipe::cpu {
 
@@ -26,19 +28,52 @@ std::shared_ptr<const Tensor> counted(std::int64_t extent) {
   return numbers;
 }
 
+/// Whether the argument is a matrix that only stands in products as the right factor with the
+/// summed label last: "..b,cb->..c".
+bool wants_transposed(const Program& program, Value argument) {
+  if (program.shape(argument).size() != 2 || !is_floating(program.type(argument).dtype)) return false;
+  bool is_used = false;
+  for (std::uint32_t i = 0; i < program.size(); ++i) {
+    const std::span<const Value> operands = program.operands(Value{i});
+    const auto place = std::ranges::find(operands, argument);
+    if (place == operands.end()) continue;
+    if (operands.size() != 2 || operands[0] == operands[1] || program.op(Value{i}).name.value != "einsum")
+      return false;
+    const EinsumSpec spec = EinsumSpec::parse(program.attributes(Value{i}).text("spec"));
+    const std::vector<Label>& own = spec.operands[static_cast<std::size_t>(place - operands.begin())];
+    if (spec.result.empty() || own[0] != spec.result.back() || std::ranges::count(spec.result, own[1]) > 0)
+      return false;
+    is_used = true;
+  }
+  return is_used;
+}
+
 std::int64_t axis_of(const TileProgram::Input& input) {
   return input.axis == TileProgram::Input::kPositions ? 0 : input.axis;
 }
 
 }  // namespace
 
-/// Views of the whole inputs, in memory.
+/// Views of the whole inputs, in memory. What every tile would pack for its products is
+/// laid out for them once.
 std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int64_t extent) {
   std::vector<StridedView> views;
-  for (const TileProgram::Input& input : tile.inputs)
-    views.push_back(input.axis == TileProgram::Input::kPositions ? constant(counted(extent))
-                                                                 : view(input.value));
+  for (std::size_t i = 0; i < tile.inputs.size(); ++i) {
+    const TileProgram::Input& input = tile.inputs[i];
+    if (input.axis == TileProgram::Input::kPositions) views.push_back(constant(counted(extent)));
+    else if (input.axis == AxisFlow::kWhole && wants_transposed(tile.program, tile.program.arguments()[i]))
+      views.push_back(transposed_copy(view(input.value)));
+    else views.push_back(view(input.value));
+  }
   return views;
+}
+
+/// The matrix in the same axes, but with neighbours along the first one.
+StridedView Lowering::transposed_copy(const StridedView& matrix) {
+  const StridedView copy = temporary(matrix.dtype, {matrix.shape[1], matrix.shape[0]});
+  const StridedView turned{copy.buffer, copy.dtype, 0, matrix.shape, {1, matrix.shape[0]}};
+  emit_copy(matrix, turned);
+  return turned;
 }
 
 /// Inside, a view starts at its first element; where that is comes from the binding.
