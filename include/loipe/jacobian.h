@@ -36,6 +36,10 @@ struct JacobianOptions {
   /// programs of scalars and small tensors into vector code over examples; others run
   /// example by example. Any number of examples may be run all the same.
   std::int64_t batch = 1;
+  /// Runs take subnormal numbers (below 1.2e-38 in f32, 2.2e-308 in f64) for 0, as some other tools always
+  /// do. Most processors compute with them many times slower than with others; but what is
+  /// that small then is 0, and its logarithm -inf.
+  bool flush_subnormals = false;
   /// Arguments of which run_batch takes one value for all examples.
   std::vector<ArgumentRef> shared = {};
 };

@@ -35,7 +35,13 @@ std::unique_ptr<Executable> Backend::compile(const Program& program, const Backe
     throw ResourceError("program '" + program.name() + "' needs " + std::to_string(needed) +
                         " bytes on back end '" + std::string(name()) + "', but the memory limit is " +
                         std::to_string(options.memory_limit) + " bytes");
+  executable->flushes_subnormals_ = options.flush_subnormals;
   return executable;
+}
+
+FloatingMode Executable::mode() const {
+  const FloatingMode current = FloatingMode::of_this_thread();
+  return flushes_subnormals_ ? current.flushing_subnormals() : current;
 }
 
 Executable::Executable(const Program& program) : program_name_(program.name()) {
@@ -111,6 +117,7 @@ void Executable::run(std::span<const ConstBytes> arguments, std::span<const Byte
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (outputs[i].size() != output_types_[i].byte_size())
       refuse_size("output " + std::to_string(i), output_types_[i], outputs[i].size());
+  const ScopedFloatingMode scope(mode());
   run_checked(arguments, outputs);
 }
 
@@ -136,6 +143,7 @@ void Executable::run_batch(std::int64_t batch, std::span<const ConstBytes> argum
   for (std::size_t i = 0; i < outputs.size(); ++i)
     if (!out.fits(output_types_[i], outputs[i].size()))
       out.refuse("output " + std::to_string(i), output_types_[i], outputs[i].size());
+  const ScopedFloatingMode scope(mode());
   if (batch > 0) run_batch_checked({batch, arguments, is_shared, outputs, full});
 }
 
@@ -152,6 +160,7 @@ std::vector<Tensor> Executable::run(std::span<const Tensor> arguments) const {
   std::vector<Bytes> output_bytes;
   for (const TensorType& type : output_types_) outputs.emplace_back(type);
   for (Tensor& output : outputs) output_bytes.push_back(output.bytes());
+  const ScopedFloatingMode scope(mode());
   run_checked(argument_bytes, output_bytes);
   return outputs;
 }

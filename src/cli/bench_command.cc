@@ -12,6 +12,7 @@ struct Options {
   SubjectOptions subject;
   std::optional<std::string> orders, inputs, backend, repetitions, threads;
   std::string dtype = "f32";
+  bool flush_subnormals = false;
   bool json = false;
 };
 
@@ -33,6 +34,7 @@ BenchOptions parse(const Options& options, const Subject& subject) {
   result.backend = options.backend.value_or("jit");
   find_backend(result.backend);
   if (options.threads) result.threads = parse_threads(*options.threads);
+  result.flush_subnormals = options.flush_subnormals;
   if (options.repetitions) result.repetitions = parse_integer("--repetitions", *options.repetitions, 1);
   // A misspelt order of the last row must not cost the time of the first ones.
   const Program program = subject.program();
@@ -44,9 +46,10 @@ BenchOptions parse(const Options& options, const Subject& subject) {
 int run_peak(const Options& options, const Terminal& terminal) {
   // Options of the other commands would have no effect.
   const std::pair<const char*, bool> given[] = {
-      {"--scale", options.subject.has_scale()},   {"--batch", options.subject.has_batch()},
-      {"--orders", options.orders.has_value()},   {"--inputs", options.inputs.has_value()},
-      {"--backend", options.backend.has_value()}, {"--repetitions", options.repetitions.has_value()}};
+      {"--scale", options.subject.has_scale()},        {"--batch", options.subject.has_batch()},
+      {"--orders", options.orders.has_value()},        {"--inputs", options.inputs.has_value()},
+      {"--backend", options.backend.has_value()},      {"--repetitions", options.repetitions.has_value()},
+      {"--flush-subnormals", options.flush_subnormals}};
   for (const auto& [option, is_given] : given)
     if (is_given)
       throw UserError("bench peak: option " + std::string(option) +
@@ -88,6 +91,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
       ->option_text("N");
   app.add_option("--repetitions", options->repetitions, "runs of each row (default: at most 10 s)")
       ->option_text("R");
+  app.add_flag("--flush-subnormals", options->flush_subnormals, "runs take subnormal numbers for 0");
   app.add_flag("--json", options->json, "print JSON");
   return [options, &terminal] { return run(*options, terminal); };
 }

@@ -22,6 +22,7 @@ struct Options {
   std::string order = "reverse";
   std::string format = "dense";
   std::string backend = "jit";
+  bool flush_subnormals = false;
   bool dry_run = false;
   bool json = false;
 
@@ -52,6 +53,7 @@ Request parse(const Options& options) {
   if (options.threads) request.options.threads = parse_threads(*options.threads);
   if (options.memory_limit)
     request.options.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
+  request.options.flush_subnormals = options.flush_subnormals;
   if (options.runs()) {
     required("--inputs", options.inputs);
     check_writable(required("--out", options.out));
@@ -136,8 +138,9 @@ void declare_numbers(CLI::App& app, Options& options) {
   app.add_option("--dtype", options.dtype, "f32 or f64 (default: that of the inputs)")->option_text("DTYPE");
   app.add_option("--threads", options.threads, "threads of one run (default 0: all cores)")->option_text("N");
   app.add_option("--memory-limit", options.memory_limit,
-                 "refuse what needs more bytes; suffixes k, M, G, T (exit code 4)")
+                 "smaller tiles, else refuse what needs more bytes; suffixes k, M, G, T (exit code 4)")
       ->option_text("BYTES");
+  app.add_flag("--flush-subnormals", options.flush_subnormals, "take subnormal numbers for 0");
 }
 
 Action declare(CLI::App& app, Terminal& terminal) {

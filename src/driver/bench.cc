@@ -64,6 +64,7 @@ class Bench {
                        .batch = subject_.batch().value_or(1),
                        .dtype = options_.dtype,
                        .inputs = options_.inputs,
+                       .flush_subnormals = options_.flush_subnormals,
                        .threads = thread_count(options_.threads),
                        .machine = this_machine(),
                        .speed = {},
@@ -93,6 +94,7 @@ class Bench {
     options.batch = plan_batch(subject_, {}, subject_.task()->batched_arguments);
     options.backend = options_.backend;
     options.threads = options_.threads;
+    options.flush_subnormals = options_.flush_subnormals && dtype == options_.dtype;
     options.use_code_cache = false;  // the time of compiling is a column
     return options;
   }

@@ -19,6 +19,7 @@ struct BenchOptions {
   DType dtype = DType::f32;
   std::string backend = "jit";
   int threads = 0;
+  bool flush_subnormals = false;  ///< see BackendOptions
   /// Runs of each row; absent: as many as the time allows.
   std::optional<std::int64_t> repetitions;
 };
@@ -48,6 +49,7 @@ struct BenchResult {
   std::int64_t scale = 1, batch = 1;
   DType dtype = DType::f32;
   InputKind inputs = InputKind::rich;
+  bool flush_subnormals = false;
   int threads = 0;
   Machine machine;
   MachineSpeed speed;

@@ -89,7 +89,10 @@ Jacobian compile_jacobian(Program primal, const JacobianOptions& options) {
       compile(compiled->primal, {.request = {compiled->wrt, order, {}},
                                  .passes = {},
                                  .backend = options.backend,
-                                 .backend_options = {options.threads, options.memory_limit, options.batch}});
+                                 .backend_options = {.threads = options.threads,
+                                                     .memory_limit = options.memory_limit,
+                                                     .batch = options.batch,
+                                                     .flush_subnormals = options.flush_subnormals}});
   const Compilation& c = compiled->compilation;
   compiled->cost = {c.accumulation.cost.multiplications, c.accumulation.cost.additions,
                     c.folded.multiplications + c.folded.divisions, c.folded.additions};

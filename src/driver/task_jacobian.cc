@@ -54,7 +54,11 @@ CompileOptions compile_options(const TaskJacobianOptions& options, AccumulationR
   return {.request = std::move(request),
           .passes = {},
           .backend = options.backend,
-          .backend_options = {options.threads, options.memory_limit, batch, options.use_code_cache}};
+          .backend_options = {.threads = options.threads,
+                              .memory_limit = options.memory_limit,
+                              .batch = batch,
+                              .flush_subnormals = options.flush_subnormals,
+                              .use_code_cache = options.use_code_cache}};
 }
 
 /// Examples do not mix, so a program with a batch axis can also be run example by

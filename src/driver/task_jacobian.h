@@ -19,9 +19,10 @@ struct TaskJacobianOptions {
   std::optional<DType> dtype;
   BatchPlan batch;
   std::string backend = "jit";
-  int threads = 0;               ///< 0: all cores
-  std::size_t memory_limit = 0;  ///< of a whole run, all examples; 0: none
-  bool use_code_cache = true;    ///< see BackendOptions
+  int threads = 0;                ///< 0: all cores
+  std::size_t memory_limit = 0;   ///< of a whole run, all examples; 0: none
+  bool flush_subnormals = false;  ///< see BackendOptions
+  bool use_code_cache = true;     ///< see BackendOptions
 };
 
 /// Called with the examples done so far.

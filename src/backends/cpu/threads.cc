@@ -7,6 +7,8 @@
 #include <thread>
 #include <vector>
 
+#include "base/floating_mode.h"
+
 namespace loipe::cpu {
 
 int available_threads() { return static_cast<int>(std::max(std::thread::hardware_concurrency(), 1u)); }
@@ -73,6 +75,7 @@ class Pool {
     threads_.store(threads, std::memory_order_release);
     body_.store(body, std::memory_order_release);
     closure_.store(closure, std::memory_order_release);
+    mode_.store(FloatingMode::of_this_thread().bits(), std::memory_order_release);
     tasks_.store(tasks, std::memory_order_release);
     finished_.store(0, std::memory_order_relaxed);
     ticket_.store(next_job + kOneJob, std::memory_order_release);
@@ -86,11 +89,13 @@ class Pool {
       // What is read here is of the ticket's job if the claim succeeds.
       const Body body = body_.load(std::memory_order_acquire);
       void* const closure = closure_.load(std::memory_order_acquire);
+      const FloatingMode mode = FloatingMode::from_bits(mode_.load(std::memory_order_acquire));
       const bool is_invited = thread < threads_.load(std::memory_order_acquire);
       if (!is_invited || task_of(ticket) >= tasks_.load(std::memory_order_acquire)) return;
       if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
                                          std::memory_order_acquire))
         continue;
+      if (thread > 0) mode.set();
       body(closure, task_of(ticket), thread);
       finished_.fetch_add(1, std::memory_order_release);
       ticket = ticket_.load(std::memory_order_acquire);
@@ -124,6 +129,7 @@ class Pool {
   std::atomic<int> threads_{0};
   std::atomic<Body> body_{nullptr};
   std::atomic<void*> closure_{nullptr};
+  std::atomic<std::uint32_t> mode_{0};  ///< of the caller's floating-point unit
   std::atomic<std::int64_t> finished_{0};
 };
 
