@@ -38,8 +38,10 @@ bool has_zero(const Tensor& tensor) {
 
 bool can_flush() {
   const ScopedFloatingMode scope(FloatingMode::of_this_thread().flushing_subnormals());
+  // Volatile, or the compiler may multiply before or after the scope.
   volatile float tiny = 1e-30f;
-  return tiny * 1e-10f == 0;
+  volatile float product = tiny * 1e-10f;
+  return product == 0;
 }
 
 TEST(FloatingModeTest, SubnormalsAreKeptUnlessFlushed) {
