@@ -52,7 +52,8 @@ std::string heading(const BenchResult& result) {
   std::string text = result.task + ", scale " + std::to_string(result.scale) + ", batch " +
                      std::to_string(result.batch) + ", " + std::string(loipe::to_string(result.dtype)) +
                      ", " + to_string(result.inputs) +
-                     " inputs: value and full Jacobian by all floating arguments\n";
+                     " inputs: value and full Jacobian by all floating arguments" +
+                     (result.block_values == BlockValues::entries ? ", structural non-zeros only\n" : "\n");
   return text + speed_text(result.machine, result.speed, result.dtype, result.threads);
 }
 
@@ -115,6 +116,7 @@ Json bench_json(const BenchResult& result) {
   json["batch"] = result.batch;
   json["dtype"] = loipe::to_string(result.dtype);
   json["inputs"] = to_string(result.inputs);
+  json["format"] = result.block_values == BlockValues::entries ? "coo" : "dense";
   json["threads"] = result.threads;
   json["machine"] = machine_json(result.machine, result.speed);
   json["rows"] = Json::array();

@@ -9,6 +9,7 @@
 
 #include "driver/counts.h"
 #include "driver/machine.h"
+#include "driver/sparse_blocks.h"
 #include "tasks/inputs.h"
 
 namespace loipe {
@@ -18,6 +19,7 @@ struct BenchOptions {
   InputKind inputs = InputKind::rich;
   DType dtype = DType::f32;
   std::string backend = "jit";
+  BlockValues block_values = BlockValues::all;
   int threads = 0;
   /// Runs of each row; absent: as many as the time allows.
   std::optional<std::int64_t> repetitions;
@@ -48,6 +50,7 @@ struct BenchResult {
   std::int64_t scale = 1, batch = 1;
   DType dtype = DType::f32;
   InputKind inputs = InputKind::rich;
+  BlockValues block_values = BlockValues::all;
   int threads = 0;
   Machine machine;
   MachineSpeed speed;
