@@ -2,6 +2,7 @@
 #pragma once
 
 #include <loipe/batch.h>
+#include <loipe/sparse_pattern.h>
 #include <loipe/trace.h>
 
 #include <cstddef>
@@ -18,6 +19,12 @@ namespace loipe {
 
 /// Which arguments to differentiate by: positions or names.
 using ArgumentRef = std::variant<int, std::string>;
+
+/// What a run writes of each block.
+enum class BlockFormat : std::uint8_t {
+  dense,  ///< all elements, structural zeros too
+  coo,    ///< the entries of its pattern alone, see Jacobian::block_pattern
+};
 
 struct JacobianOptions {
   /// Empty: by all floating arguments.
@@ -42,6 +49,9 @@ struct JacobianOptions {
   bool flush_subnormals = false;
   /// Arguments of which run_batch takes one value for all examples.
   std::vector<ArgumentRef> shared = {};
+  /// With coo, code over examples neither computes nor stores structural zeros; programs
+  /// that are run otherwise compute the dense block first.
+  BlockFormat format = BlockFormat::dense;
 };
 
 /// Scalar operations. `actual`: what elimination records for this order. `folded`:
@@ -56,7 +66,8 @@ struct JacobianCost {
 /// Values and blocks of one run.
 struct JacobianResult {
   std::vector<Tensor> outputs;
-  /// blocks[i][k] = d(output i)/d(wrt k), of shape output + argument.
+  /// blocks[i][k] = d(output i)/d(wrt k), of shape output + argument, or [nnz] with
+  /// BlockFormat::coo.
   std::vector<std::vector<Tensor>> blocks;
 };
 
@@ -71,8 +82,14 @@ class Jacobian {
   const TensorType& output_type(std::size_t i) const;
   /// Positions of the arguments that it differentiates by.
   std::span<const std::size_t> wrt() const;
-  /// Shape output i + argument wrt()[k].
+  /// Of block (i, k) as runs give it for one example: shape output i + argument wrt()[k];
+  /// with BlockFormat::coo [nnz], the entries of block_pattern(i, k) in its order. nnz can
+  /// be 0.
   TensorType block_type(std::size_t i, std::size_t k) const;
+  /// Where block (i, k) can differ from zero, whatever the arguments: rows number the
+  /// elements of output i, columns those of argument wrt()[k], both row-major. Sorted by
+  /// row, then column. For every format; computed at each call for dense.
+  SparsePattern block_pattern(std::size_t i, std::size_t k) const;
 
   /// Evaluates at tensors of exactly the declared types (UserError).
   JacobianResult operator()(std::span<const Tensor> arguments) const;
@@ -89,7 +106,7 @@ class Jacobian {
 
   /// Evaluates B examples, which do not mix. Every argument has a leading axis of B
   /// examples, but for the shared ones; every output and every block gets one: block
-  /// (i, k) has shape [B] + output i + argument wrt()[k]. B is what the arguments say
+  /// (i, k) has shape [B] + block_type(i, k). B is what the arguments say
   /// (UserError where they differ), JacobianOptions::batch where all are shared.
   JacobianResult run_batch(std::span<const Tensor> arguments) const;
   JacobianResult run_batch(std::initializer_list<Tensor> arguments) const {

@@ -7,6 +7,7 @@
 #include <loipe/batch.h>
 #include <loipe/error.h>
 #include <loipe/jacobian.h>
+#include <loipe/sparse_pattern.h>
 #include <loipe/tensor.h>
 #include <loipe/trace.h>
 

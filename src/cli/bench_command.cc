@@ -13,6 +13,7 @@ struct Options {
   std::optional<std::string> orders, inputs, backend, repetitions, threads;
   std::string dtype = "f32";
   bool flush_subnormals = false;
+  std::optional<std::string> format;
   bool json = false;
 };
 
@@ -31,6 +32,9 @@ BenchOptions parse(const Options& options, const Subject& subject) {
                       ? InputKind::rich
                       : InputKind::published;
   result.dtype = parse_floating("--dtype", options.dtype);
+  result.block_values = parse_choice("--format", options.format.value_or("dense"), {"dense", "coo"}) == "coo"
+                            ? BlockValues::entries
+                            : BlockValues::all;
   result.backend = options.backend.value_or("jit");
   find_backend(result.backend);
   if (options.threads) result.threads = parse_threads(*options.threads);
@@ -46,10 +50,10 @@ BenchOptions parse(const Options& options, const Subject& subject) {
 int run_peak(const Options& options, const Terminal& terminal) {
   // Options of the other commands would have no effect.
   const std::pair<const char*, bool> given[] = {
-      {"--scale", options.subject.has_scale()},        {"--batch", options.subject.has_batch()},
-      {"--orders", options.orders.has_value()},        {"--inputs", options.inputs.has_value()},
-      {"--backend", options.backend.has_value()},      {"--repetitions", options.repetitions.has_value()},
-      {"--flush-subnormals", options.flush_subnormals}};
+      {"--scale", options.subject.has_scale()},         {"--batch", options.subject.has_batch()},
+      {"--orders", options.orders.has_value()},         {"--inputs", options.inputs.has_value()},
+      {"--backend", options.backend.has_value()},       {"--repetitions", options.repetitions.has_value()},
+      {"--flush-subnormals", options.flush_subnormals}, {"--format", options.format.has_value()}};
   for (const auto& [option, is_given] : given)
     if (is_given)
       throw UserError("bench peak: option " + std::string(option) +
@@ -86,6 +90,8 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--inputs", options->inputs, "rich (no structural zeros, default) or published")
       ->option_text("KIND");
   app.add_option("--dtype", options->dtype, "f32 (default) or f64")->option_text("DTYPE");
+  app.add_option("--format", options->format, "of blocks: dense (default), or coo, structural non-zeros only")
+      ->option_text("FORMAT");
   app.add_option("--backend", options->backend, "jit (default) or reference")->option_text("NAME");
   app.add_option("--threads", options->threads, "threads of one run (default 0: all cores)")
       ->option_text("N");
@@ -102,6 +108,7 @@ const Command kBenchCommand{"bench", "Prove and time the Jacobian of a task in s
                             "  loipe bench transformer\n"
                             "  loipe bench Encoder --scale 4 --orders reverse,alphagrad --json\n"
                             "  loipe bench RoeFlux_1d --batch 512 --dtype f64\n"
+                            "  loipe bench PropaneCombustion --batch 512 --format coo\n"
                             "  loipe bench peak --threads 1 --dtype f64",
                             declare};
 

@@ -53,6 +53,7 @@ std::string heading(const BenchResult& result) {
                      std::to_string(result.batch) + ", " + std::string(loipe::to_string(result.dtype)) +
                      ", " + to_string(result.inputs) +
                      " inputs: value and full Jacobian by all floating arguments" +
+                     (result.block_values == BlockValues::entries ? ", structural non-zeros only" : "") +
                      (result.flush_subnormals ? ", subnormal numbers taken for 0\n" : "\n");
   return text + speed_text(result.machine, result.speed, result.dtype, result.threads);
 }
@@ -117,6 +118,7 @@ Json bench_json(const BenchResult& result) {
   json["dtype"] = loipe::to_string(result.dtype);
   json["inputs"] = to_string(result.inputs);
   json["flush_subnormals"] = result.flush_subnormals;
+  json["format"] = result.block_values == BlockValues::entries ? "coo" : "dense";
   json["threads"] = result.threads;
   json["machine"] = machine_json(result.machine, result.speed);
   json["rows"] = Json::array();

@@ -9,6 +9,7 @@
 
 #include "driver/counts.h"
 #include "driver/machine.h"
+#include "driver/sparse_blocks.h"
 #include "tasks/inputs.h"
 
 namespace loipe {
@@ -18,6 +19,7 @@ struct BenchOptions {
   InputKind inputs = InputKind::rich;
   DType dtype = DType::f32;
   std::string backend = "jit";
+  BlockValues block_values = BlockValues::all;
   int threads = 0;
   bool flush_subnormals = false;  ///< see BackendOptions
   /// Runs of each row; absent: as many as the time allows.
@@ -50,6 +52,7 @@ struct BenchResult {
   DType dtype = DType::f32;
   InputKind inputs = InputKind::rich;
   bool flush_subnormals = false;
+  BlockValues block_values = BlockValues::all;
   int threads = 0;
   Machine machine;
   MachineSpeed speed;

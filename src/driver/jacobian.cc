@@ -86,13 +86,15 @@ Jacobian compile_jacobian(Program primal, const JacobianOptions& options) {
   const EliminationOrder order = resolve_order(options.order, compiled->primal, "");
   compiled->order = order.vertices;
   compiled->compilation =
-      compile(compiled->primal, {.request = {compiled->wrt, order, {}},
-                                 .passes = {},
-                                 .backend = options.backend,
-                                 .backend_options = {.threads = options.threads,
-                                                     .memory_limit = options.memory_limit,
-                                                     .batch = options.batch,
-                                                     .flush_subnormals = options.flush_subnormals}});
+      compile(compiled->primal,
+              {.request = {compiled->wrt, order, {}},
+               .passes = {},
+               .backend = options.backend,
+               .backend_options = {.threads = options.threads,
+                                   .memory_limit = options.memory_limit,
+                                   .batch = options.batch,
+                                   .flush_subnormals = options.flush_subnormals},
+               .block_values = options.format == BlockFormat::coo ? BlockValues::entries : BlockValues::all});
   const Compilation& c = compiled->compilation;
   compiled->cost = {c.accumulation.cost.multiplications, c.accumulation.cost.additions,
                     c.folded.multiplications + c.folded.divisions, c.folded.additions};
@@ -160,7 +162,17 @@ bool Jacobian::vectorises_examples() const {
 const std::vector<int>& Jacobian::order() const { return compiled_->order; }
 std::string Jacobian::program_text() const { return program_to_text(compiled_->compilation.optimised); }
 
+SparsePattern Jacobian::block_pattern(std::size_t i, std::size_t k) const {
+  const std::vector<SparsePattern>& known = compiled_->compilation.patterns;
+  if (!known.empty()) return known[i * wrt().size() + k];
+  AccumulationRequest request;
+  request.wrt = compiled_->wrt;
+  return loipe::block_pattern(compiled_->primal, request, compiled_->compilation.accumulation, i, k);
+}
+
 TensorType Jacobian::block_type(std::size_t i, std::size_t k) const {
+  const std::vector<SparsePattern>& entries = compiled_->compilation.patterns;
+  if (!entries.empty()) return {output_type(i).dtype, {entries[i * wrt().size() + k].entry_count()}};
   TensorType type = output_type(i);
   const Shape& in = argument_type(compiled_->wrt[k]).shape;
   type.shape.insert(type.shape.end(), in.begin(), in.end());

@@ -12,16 +12,13 @@ namespace {
 const std::vector<std::string> kFormatNames{"dense", "coo", "csr"};
 
 /// The positions of block `i`, shared by all examples.
-SparsePattern block_pattern(const TaskJacobian& jacobian, std::size_t i) {
-  const Program& program = jacobian.program();
-  const BatchPlan& batch = jacobian.batch();
-  const std::size_t argument = jacobian.wrt()[i % jacobian.wrt().size()];
-  const Shape& out = program.shape(program.outputs()[i / jacobian.wrt().size()]);
-  Shape in = program.shape(program.arguments()[argument]);
-  const std::vector<bool> axis = batch.program_axis();
-  if (!axis.empty() && axis[argument]) in.erase(in.begin());
-  const SparsePattern pattern = sparse_pattern(jacobian.compilation().accumulation.blocks[i], out, in);
-  return axis.empty() ? pattern : folded_over_examples(pattern, batch.examples);
+SparsePattern pattern_of(const TaskJacobian& jacobian, std::size_t i) {
+  const std::size_t columns = jacobian.wrt().size();
+  AccumulationRequest request;
+  request.wrt = jacobian.wrt();
+  request.batched = jacobian.batch().program_axis();
+  return block_pattern(jacobian.program(), request, jacobian.compilation().accumulation, i / columns,
+                       i % columns);
 }
 
 void append_sparse(NamedTensors& tensors, const std::string& name, const SparsePattern& pattern,
@@ -83,7 +80,7 @@ void write_jacobian(const std::filesystem::path& path, const TaskJacobian& jacob
       tensors.emplace_back(name, results[i]);
       continue;
     }
-    const SparsePattern pattern = block_pattern(jacobian, i - jacobian.output_count());
+    const SparsePattern pattern = pattern_of(jacobian, i - jacobian.output_count());
     append_sparse(tensors, name, pattern, results[i], jacobian.batch().has_caller_axis(), format);
   }
   write_safetensors(path, tensors, metadata_of(jacobian, subject, format));

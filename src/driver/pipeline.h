@@ -9,6 +9,7 @@
 
 #include "accumulation/accumulate.h"
 #include "backends/backend.h"
+#include "driver/sparse_blocks.h"
 #include "passes/runner.h"
 
 namespace loipe {
@@ -18,6 +19,7 @@ struct CompileOptions {
   PassOptions passes = {};
   std::string backend = "jit";
   BackendOptions backend_options = {};
+  BlockValues block_values = BlockValues::all;
 };
 
 struct StageTime {
@@ -28,6 +30,7 @@ struct StageTime {
 /// Everything that compiling leaves behind: each stage can be printed.
 struct Compilation {
   Accumulation accumulation;
+  std::vector<SparsePattern> patterns;  ///< of all blocks; only for BlockValues::entries
   Program optimised;
   OpCost executed;  ///< of one run of `optimised`, primal part included
   OpCost folded;    ///< what it executes beyond the optimised primal program

@@ -58,7 +58,8 @@ CompileOptions compile_options(const TaskJacobianOptions& options, AccumulationR
                               .memory_limit = options.memory_limit,
                               .batch = batch,
                               .flush_subnormals = options.flush_subnormals,
-                              .use_code_cache = options.use_code_cache}};
+                              .use_code_cache = options.use_code_cache},
+          .block_values = options.block_values};
 }
 
 /// Examples do not mix, so a program with a batch axis can also be run example by
@@ -108,12 +109,11 @@ std::string TaskJacobian::result_name(std::size_t i) const {
 }
 
 std::size_t TaskJacobian::peak_bytes() const {
-  const Executable& executable = per_example_ ? *per_example_ : *compilation_.executable;
   // The executable's own peak has the inputs and results of one example in it.
   const std::size_t others = total_bytes(input_types_) + total_bytes(result_types_) -
-                             total_bytes(executable.argument_types()) -
-                             total_bytes(executable.output_types());
-  return executable.peak_bytes() + others;
+                             total_bytes(executable().argument_types()) -
+                             total_bytes(executable().output_types());
+  return executable().peak_bytes() + others;
 }
 
 std::vector<Tensor> TaskJacobian::run(std::span<const Tensor> inputs, const BatchProgress& progress) const {

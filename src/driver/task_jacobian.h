@@ -23,6 +23,7 @@ struct TaskJacobianOptions {
   std::size_t memory_limit = 0;   ///< of a whole run, all examples; 0: none
   bool flush_subnormals = false;  ///< see BackendOptions
   bool use_code_cache = true;     ///< see BackendOptions
+  BlockValues block_values = BlockValues::all;
 };
 
 /// Called with the examples done so far.
@@ -30,8 +31,8 @@ using BatchProgress = std::function<void(std::int64_t done, std::int64_t all)>;
 
 /// The value and Jacobian of a subject, compiled, in the form of the command line: with
 /// a batch every batched input, every output and every block has a leading axis of
-/// examples; without one nothing has. Whether the program itself has the axis, or is
-/// run once for each example, does not show.
+/// examples; without one nothing has. Blocks are dense, or [nnz] with BlockValues::entries. Whether the
+/// program itself has the axis, or is run once for each example, does not show.
 class TaskJacobian {
  public:
   TaskJacobian(const Subject& subject, const TaskJacobianOptions& options);
@@ -47,6 +48,8 @@ class TaskJacobian {
   /// Of all arguments; of all outputs, then of all blocks, output by output.
   std::span<const TensorType> input_types() const { return input_types_; }
   std::span<const TensorType> result_types() const { return result_types_; }
+  /// What runs the examples of a batch; with run_batch it takes other layouts too.
+  const Executable& executable() const { return per_example_ ? *per_example_ : *compilation_.executable; }
   std::size_t output_count() const { return program_.outputs().size(); }
   /// Whether examples are computed several at a time.
   bool vectorises_examples() const { return per_example_ || compilation_.executable->vectorises_examples(); }

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <vector>
+
+#include "accumulation/accumulate.h"
+#include "driver/sparse_pattern.h"
+
+namespace loipe {
+
+/// How a compiled Jacobian gives its blocks.
+enum class BlockValues : std::uint8_t {
+  all,      ///< the dense block, output + argument
+  entries,  ///< those of its pattern, [nnz]; with a batch axis [B, nnz]
+};
+
+/// The pattern of block (output, k): of one example where the program has a batch axis.
+SparsePattern block_pattern(const Program& primal, const AccumulationRequest& request,
+                            const Accumulation& accumulation, std::size_t output, std::size_t k);
+
+/// The accumulation program with the entries of the patterns, output by output, in
+/// place of the dense blocks. What only zeros need is dead code then.
+Program with_entries_only(const Accumulation& accumulation, const AccumulationRequest& request,
+                          std::size_t output_count, const std::vector<SparsePattern>& patterns);
+
+}  // namespace loipe
