@@ -59,7 +59,7 @@ TEST_F(Errors, Commands) {
   expect_error({"coutn", "Encoder"}, 2, "unknown command 'coutn' (did you mean 'count'?)");
   expect_error({"--json"}, 2, "a command is missing");
   expect_error({"--quiet", "bencch"}, 2, "did you mean 'bench'?");
-  for (const char* planned : {"search", "train", "attention", "transformer"})
+  for (const char* planned : {"train", "attention", "transformer"})
     expect_error({planned, "Encoder"}, 3, "not available in this version");
 }
 
