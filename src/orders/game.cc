@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/check.h"
+
 namespace loipe {
 
 using published::Edge;
@@ -41,12 +43,16 @@ std::int64_t multiplications(const published::ProductRule& rule, const Edge& pre
   return std::min(result, Game::kTooMuch);
 }
 
-/// Dense edges of extent 1 everywhere; the edge to the copy of a used output has a type
-/// of its own, whose product with a dense edge is dense and costs as much.
-bool is_scalar_edge(const published::GraphEdge& placed, int first_copy) {
-  const bool is_copy = placed.destination >= first_copy && placed.edge.type == EdgeType::delta_00_diagonal_11;
-  return (placed.edge.type == EdgeType::dense || is_copy) &&
-         placed.edge.extents == published::Extents{1, 1, 1, 1};
+/// A dense edge of extent 1. The edge to the copy of a used output has a type of its own,
+/// whose product with a dense edge is dense and costs as much.
+bool is_scalar_edge(const Edge& edge, bool ends_in_copy) {
+  const bool has_type =
+      edge.type == EdgeType::dense || (ends_in_copy && edge.type == EdgeType::delta_00_diagonal_11);
+  return has_type && edge.extents == published::Extents{1, 1, 1, 1};
+}
+
+bool is_copy_edge(const Edge& edge) {
+  return edge.type == EdgeType::copy && edge.extents == published::Extents{1, 1, 1, 1};
 }
 
 }  // namespace
@@ -55,20 +61,23 @@ Game::Game(const published::Graph& graph, published::RuleSet rules)
     : algebra_(&published::EdgeAlgebra::get(rules)),
       input_count_(graph.input_count()),
       node_count_(graph.node_count()),
+      first_copy_(input_count_ + graph.vertex_count()),
       words_((static_cast<std::size_t>(node_count_) + 63) / 64),
       is_output_(static_cast<std::size_t>(node_count_), false),
       is_legal_(static_cast<std::size_t>(node_count_), 0),
       successors_(static_cast<std::size_t>(node_count_) * words_),
       predecessors_(successors_.size()) {
-  const int first_copy = input_count_ + graph.vertex_count();
   for (int vertex = 1; vertex <= graph.vertex_count(); ++vertex) {
     const auto node = static_cast<std::size_t>(node_of(vertex));
     is_output_[node] = graph.is_pure_output(vertex);
     is_legal_[node] = !graph.is_pure_output(vertex);
   }
-  for (int copy = first_copy; copy < node_count_; ++copy) is_output_[static_cast<std::size_t>(copy)] = true;
-  for (const published::GraphEdge& placed : graph.edges())
-    is_scalar_ = is_scalar_ && is_scalar_edge(placed, first_copy);
+  for (int copy = first_copy_; copy < node_count_; ++copy) is_output_[static_cast<std::size_t>(copy)] = true;
+  for (const auto& [source, destination, edge] : graph.edges()) {
+    const bool is_scalar = is_scalar_edge(edge, destination >= first_copy_);
+    is_scalar_ = is_scalar_ && is_scalar;
+    is_nearly_scalar_ = is_nearly_scalar_ && (is_scalar || is_copy_edge(edge));
+  }
   if (!is_scalar_)
     cells_.resize(static_cast<std::size_t>(node_count_) * static_cast<std::size_t>(node_count_));
   for (const published::GraphEdge& placed : graph.edges()) {
@@ -79,6 +88,21 @@ Game::Game(const published::Graph& graph, published::RuleSet rules)
     cells_[where] = {placed.edge, edge_hash(where, placed.edge)};
     hash_ ^= cells_[where].hash;
   }
+}
+
+void Game::become_scalar() {
+  if (is_scalar_ || !is_nearly_scalar_) return;
+  for (int source = 0; source < node_count_; ++source) {
+    const bool is_gone = source >= input_count_ && !is_output(source) && !is_legal(vertex_of(source));
+    if (is_gone) continue;
+    bool is_scalar = true;
+    for_each(successors(source), [&](int k) {
+      is_scalar = is_scalar && is_scalar_edge(cells_[place(source, k)].edge, k >= first_copy_);
+    });
+    if (!is_scalar) return;
+  }
+  is_scalar_ = true;
+  floor_ = steps_.size();
 }
 
 std::vector<int> Game::legal_vertices() const {
@@ -132,6 +156,7 @@ std::int64_t Game::apply(int vertex) {
 /// The rows and cells of an eliminated vertex are never touched again, so that they are
 /// still those of its last moment when the move is taken back.
 void Game::undo() {
+  require(steps_.size() > floor_, "no move of the game can be taken back");
   const Step step = steps_.back();
   steps_.pop_back();
   const int j = step.node;

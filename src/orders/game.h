@@ -32,6 +32,12 @@ class Game {
   /// Every edge is one number, and every product costs one multiplication: a position
   /// then depends on the set of eliminated vertices only, not on their order.
   bool is_scalar() const { return is_scalar_; }
+  /// Every edge is one number or an exact copy, which is free to multiply by. A product or
+  /// sum is a copy only if all its parts are, so here too the set decides the position.
+  bool is_nearly_scalar() const { return is_nearly_scalar_; }
+  /// If no copies are left, plays on as a scalar game, which is faster. Moves made before
+  /// can then no longer be taken back.
+  void become_scalar();
 
   /// The vertices that may be eliminated now, ascending.
   std::vector<int> legal_vertices() const;
@@ -115,9 +121,10 @@ class Game {
   void absorb(int source, int destination, const published::Edge& added);
 
   const published::EdgeAlgebra* algebra_;
-  int input_count_, node_count_;
+  int input_count_, node_count_, first_copy_;
   std::size_t words_;
-  bool is_scalar_ = true;
+  bool is_scalar_ = true, is_nearly_scalar_ = true;
+  std::size_t floor_ = 0;  ///< moves that are not taken back
   std::vector<bool> is_output_;
   std::vector<char> is_legal_;  ///< by node
   Rows successors_, predecessors_;

@@ -109,7 +109,7 @@ TEST_F(Errors, Numbers) {
 TEST_F(Errors, Orders) {
   expect_error({"count", "Encoder", "--order", "revers"}, 2, "did you mean 'reverse'?");
   expect_error({"count", "Simple", "--order", "alphagrad"}, 2, "no published order 'alphagrad' for 'Simple'");
-  expect_error({"count", "Simple", "--order", "best"}, 3, "not available in this version");
+  expect_error({"count", example("rosenbrock.loipe"), "--order", "best"}, 2, "no order 'best' for");
   expect_error({"count", "Simple", "--order", "random:x"}, 2, "random:SEED");
   expect_error({"count", "Simple", "--order", "{dir}none.json"}, 5, "none.json");
   const auto order = [&](const std::string& text) { return text_file("order.json", text); };

@@ -9,7 +9,7 @@ namespace loipe::search {
 namespace {
 
 constexpr int kTriesPerStep = 4;
-constexpr int kStepsPerCheck = 64;
+constexpr int kStepsPerCheck = 256;
 
 }  // namespace
 
@@ -54,6 +54,7 @@ void Chain::run(Incumbent& incumbent, std::atomic<int>& finished_rank) {
     const std::uint64_t done = game_.work() - first_work;
     if (done >= options_.work || order_.size() < 2 || best <= options_.good_enough) break;
     if (incumbent.is_out_of_time() || finished_rank < options_.rank) break;
+    incumbent.report();
     temperature_ = options_.first_temperature *
                    std::exp(ratio * static_cast<double>(done) / static_cast<double>(options_.work));
     for (int step = 0; step < kStepsPerCheck; ++step) {
@@ -90,7 +91,7 @@ void Chain::propose() {
   const double slack = -temperature_ * std::log(1 - rng_.uniform());
   const bool is_accepted = play_window(length, slack);
   game_.undo_to(base_ + pointer_);
-  if (is_accepted) accept(length);
+  if (is_accepted) accept();
 }
 
 void Chain::shuffle_window(std::size_t length) {
@@ -112,11 +113,9 @@ bool Chain::play_window(std::size_t length, double slack) {
   new_costs_.clear();
   new_hashes_.clear();
   std::int64_t gained = 0;  // new minus old, of the steps that have been played
-  std::int64_t window_rest = 0;
-  for (std::size_t k = pointer_; k < pointer_ + length; ++k) window_rest += costs_[k];
-  std::int64_t rest = window_rest;
-  if (!game_.is_scalar())
-    for (std::size_t k = pointer_ + length; k < order_.size(); ++k) rest += costs_[k];
+  std::int64_t rest = 0;    // of the old order: what could still be saved
+  const std::size_t end = game_.is_scalar() ? pointer_ + length : order_.size();
+  for (std::size_t k = pointer_; k < end; ++k) rest += costs_[k];
   for (std::size_t k = pointer_; k < order_.size(); ++k) {
     const std::size_t in_window = k - pointer_;
     if (in_window >= length && (game_.is_scalar() || game_.hash() == hashes_[k - 1]))
@@ -130,9 +129,8 @@ bool Chain::play_window(std::size_t length, double slack) {
   return static_cast<double>(gained) <= slack;
 }
 
-void Chain::accept(std::size_t length) {
+void Chain::accept() {
   std::ranges::copy(window_, order_.begin() + static_cast<std::ptrdiff_t>(pointer_));
-  (void)length;
   for (std::size_t k = 0; k < new_costs_.size(); ++k) {
     total_ += new_costs_[k] - costs_[pointer_ + k];
     costs_[pointer_ + k] = new_costs_[k];

@@ -39,7 +39,7 @@ class Chain {
   void propose();
   void shuffle_window(std::size_t length);
   bool play_window(std::size_t length, double slack);
-  void accept(std::size_t length);
+  void accept();
   std::int64_t order_total() const { return prefix_total_ + total_; }
 
   Game game_;

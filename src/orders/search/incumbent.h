@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -18,7 +19,10 @@ class Incumbent {
  public:
   using History = std::vector<std::pair<double, std::int64_t>>;
 
-  explicit Incumbent(double budget_seconds) : budget_(budget_seconds) {}
+  using Progress = std::function<void(double, std::int64_t)>;  ///< seconds, best cost
+
+  explicit Incumbent(double budget_seconds, Progress progress = {})
+      : budget_(budget_seconds), progress_(std::move(progress)) {}
 
   void offer(const std::vector<int>& order, std::int64_t cost, int rank) {
     const std::lock_guard lock(mutex_);
@@ -39,8 +43,16 @@ class Incumbent {
   double budget() const { return budget_; }
   bool is_out_of_time() const { return seconds() > budget_; }
 
+  /// Tells how far the search is.
+  void report() {
+    if (!progress_) return;
+    const std::lock_guard lock(mutex_);
+    progress_(std::min(seconds(), budget_), cost_);
+  }
+
  private:
   double budget_;
+  Progress progress_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   std::mutex mutex_;
   std::atomic<std::int64_t> cost_ = std::numeric_limits<std::int64_t>::max();

@@ -53,6 +53,17 @@ bool is_next_to_output(const Game& game, VertexCut& cuts, int j) {
   return cuts.of(game.vertex_of(j), VertexCut::Direction::to_inputs) == Game::count(game.predecessors(j));
 }
 
+/// (d) i -> j is a copy in a nearly scalar graph, i has no other successor, j no other
+/// predecessor. As in (b): an order that eliminates i first does so for nothing and leaves j
+/// standing as i would have stood, so j may go first for nothing instead, and i do what j
+/// did; in an order that eliminates j before i, j may as well go first, for nothing. A copy
+/// passes the other factor's type on, so that i's edges are then those that j had.
+bool is_copy_of_one(const Game& game, int j) {
+  if (!game.is_nearly_scalar() || Game::count(game.predecessors(j)) != 1) return false;
+  const int i = only(game.predecessors(j));
+  return game.edge(i, j).type == published::EdgeType::copy && Game::count(game.successors(i)) == 1;
+}
+
 }  // namespace
 
 int eliminate_safe_vertices(Game& game) {
@@ -69,7 +80,13 @@ int eliminate_safe_vertices(Game& game) {
   };
   for (bool changed = true; changed;) {
     changed = sweep([&](int j) { return is_inert(game, j); });
-    if (!game.is_scalar() || changed) continue;
+    if (changed) continue;
+    if (!game.is_scalar()) {
+      changed = sweep([&](int j) { return is_copy_of_one(game, j); });
+      game.become_scalar();
+      changed = changed || game.is_scalar();
+      continue;
+    }
     changed = sweep([&](int j) {
       return is_chain_link(game, j) || is_next_to_input(game, cuts, j) || is_next_to_output(game, cuts, j);
     });

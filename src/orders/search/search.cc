@@ -18,7 +18,7 @@ namespace loipe::search {
 namespace {
 
 /// What one thread does in a second of its share of the budget; see Game::work.
-constexpr double kWorkPerSecond = 300e6;
+constexpr double kWorkPerSecond = 75e6;
 constexpr std::size_t kExactComponent = 18;
 constexpr std::size_t kLargestExactComponent = 23;
 constexpr int kFirstChainRank = 100;
@@ -47,7 +47,11 @@ void run_parallel(int count, int threads, Job job) {
 class Search {
  public:
   Search(const published::Graph& graph, const SearchOptions& options)
-      : graph_(graph), options_(options), incumbent_(options.budget_seconds), game_(graph) {
+      : graph_(graph),
+        options_(options),
+        incumbent_(options.time_limit_seconds > 0 ? options.time_limit_seconds : options.budget_seconds,
+                   options.progress),
+        game_(graph) {
     threads_ = options.threads > 0 ? options.threads
                                    : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   }
@@ -55,7 +59,10 @@ class Search {
   SearchResult run() {
     offer_classical_orders();
     bound_from_cuts();
-    if (options_.reduce) reduced_ = eliminate_safe_vertices(game_);
+    if (options_.reduce) {
+      reduced_ = eliminate_safe_vertices(game_);
+      bound_from_cuts();
+    }
     if (!is_done()) search();
     return result();
   }
@@ -86,11 +93,11 @@ class Search {
     offer(play(markowitz), markowitz, "markowitz");
   }
 
-  /// Costs by cuts in the whole graph, and what they add up to.
+  /// Costs by cuts of what is left, and what all costs at least.
   void bound_from_cuts() {
     if (!game_.is_scalar()) return;
     VertexCut cuts(game_);
-    std::int64_t bound = 0;
+    std::int64_t bound = game_.total();
     least_costs_.assign(static_cast<std::size_t>(graph_.vertex_count()), 0);
     for (int vertex : game_.legal_vertices())
       bound += least_costs_[static_cast<std::size_t>(vertex - 1)] = least_cost(cuts, vertex);

@@ -20,6 +20,8 @@ struct SearchOptions {
   bool reduce = true;
   /// Called now and then from any thread, one at a time: seconds, best cost.
   std::function<void(double, std::int64_t)> progress = {};
+  /// When to stop at the latest; 0: after the budget.
+  double time_limit_seconds = 0;
 };
 
 struct SearchResult {
