@@ -4,14 +4,14 @@
 namespace loipe::cli {
 
 std::span<const Command* const> all_commands() {
-  static constexpr const Command* kCommands[] = {&kTasksCommand, &kOpsCommand,      &kInfoCommand,
-                                                 &kCountCommand, &kJacobianCommand, &kBenchCommand,
-                                                 &kCheckCommand, &kExplainCommand};
+  static constexpr const Command* kCommands[] = {&kTasksCommand,  &kOpsCommand,      &kInfoCommand,
+                                                 &kCountCommand,  &kJacobianCommand, &kBenchCommand,
+                                                 &kSearchCommand, &kCheckCommand,    &kExplainCommand};
   return kCommands;
 }
 
 std::span<const char* const> planned_commands() {
-  static constexpr const char* kPlanned[] = {"search", "train", "attention", "transformer"};
+  static constexpr const char* kPlanned[] = {"train", "attention", "transformer"};
   return kPlanned;
 }
 

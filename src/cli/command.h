@@ -29,6 +29,7 @@ extern const Command kJacobianCommand;
 extern const Command kBenchCommand;
 extern const Command kCheckCommand;
 extern const Command kExplainCommand;
+extern const Command kSearchCommand;
 
 std::span<const Command* const> all_commands();
 

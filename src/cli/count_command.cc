@@ -88,9 +88,10 @@ int run(const Options& options) {
 Action declare(CLI::App& app, Terminal&) {
   auto options = std::make_shared<Options>();
   options->subject.declare(app);
-  app.add_option("--order", options->order,
-                 "forward, reverse, markowitz, markowitz-published, alphagrad, random:SEED or a JSON file "
-                 "(default: a table of all; with --json reverse)")
+  app.add_option(
+         "--order", options->order,
+         "forward, reverse, markowitz, markowitz-published, alphagrad, best, random:SEED or a JSON file "
+         "(default: a table of all; with --json reverse)")
       ->option_text("ORDER");
   app.add_flag("--corrected", options->corrected,
                "published counts on the true graph, where the reference implementation misplaces edges "

@@ -3,6 +3,7 @@
 
 #include <charconv>
 
+#include "orders/best_orders.h"
 #include "orders/published/markowitz.h"
 #include "orders/published_graph.h"
 #include "orders/published_orders.h"
@@ -24,6 +25,18 @@ EliminationOrder random_order_of(const std::string& name, const Program& program
   return random_order(program, seed);
 }
 
+/// The best of the shipped orders that search found.
+EliminationOrder shipped_order(const Subject& subject, const Program& program) {
+  const BestOrder* found = best_order(subject.task_name(), "published", subject.scale());
+  if (found == nullptr)
+    throw UserError(
+        "there is no order 'best' for '" + subject.name() +
+        "': it exists for the built-in functions; try loipe search, or forward, reverse or markowitz");
+  EliminationOrder order{"best", found->vertices};
+  validate_order(program, order);
+  return order;
+}
+
 }  // namespace
 
 published::Graph published_graph(const Subject& subject, const Program& program, PublishedGraph which) {
@@ -34,10 +47,7 @@ published::Graph published_graph(const Subject& subject, const Program& program,
 EliminationOrder subject_order(const std::string& name_or_file, const Subject& subject,
                                const Program& program, PublishedGraph which) {
   if (name_or_file.starts_with(kRandomPrefix)) return random_order_of(name_or_file, program);
-  if (name_or_file == "best")
-    throw Unsupported(
-        "order 'best' is not available in this version: there is no search yet; expected " +
-        std::string("forward, reverse, markowitz, markowitz-published, alphagrad, or a JSON file"));
+  if (name_or_file == "best") return shipped_order(subject, program);
   if (name_or_file == "markowitz" && has_reference_defect(subject))
     return {name_or_file, published::markowitz_order(published_graph(subject, program, which))};
   return resolve_order(name_or_file, program, subject.task_name());
@@ -49,6 +59,7 @@ std::vector<std::string> subject_order_names(const Subject& subject) {
     const bool is_published = name == "markowitz-published" || name == "alphagrad";
     if (!is_published || !published_order(subject.task_name(), name).empty()) names.push_back(name);
   }
+  if (best_order(subject.task_name(), "published", subject.scale()) != nullptr) names.emplace_back("best");
   return names;
 }
 

@@ -20,8 +20,8 @@ enum class PublishedGraph : std::uint8_t { reference, corrected };
 /// not apply (arrays of rank above 2).
 published::Graph published_graph(const Subject& subject, const Program& program, PublishedGraph which);
 
-/// resolve_order for a subject, plus `random:SEED`. `markowitz` is taken on the graph
-/// that is counted.
+/// resolve_order for a subject, plus `random:SEED` and `best`, the shipped order that search found.
+/// `markowitz` is taken on the graph that is counted.
 EliminationOrder subject_order(const std::string& name_or_file, const Subject& subject,
                                const Program& program, PublishedGraph which = PublishedGraph::reference);
 

@@ -59,7 +59,7 @@ TEST_F(Errors, Commands) {
   expect_error({"coutn", "Encoder"}, 2, "unknown command 'coutn' (did you mean 'count'?)");
   expect_error({"--json"}, 2, "a command is missing");
   expect_error({"--quiet", "bencch"}, 2, "did you mean 'bench'?");
-  for (const char* planned : {"search", "train", "attention", "transformer"})
+  for (const char* planned : {"train", "attention", "transformer"})
     expect_error({planned, "Encoder"}, 3, "not available in this version");
 }
 
@@ -109,7 +109,7 @@ TEST_F(Errors, Numbers) {
 TEST_F(Errors, Orders) {
   expect_error({"count", "Encoder", "--order", "revers"}, 2, "did you mean 'reverse'?");
   expect_error({"count", "Simple", "--order", "alphagrad"}, 2, "no published order 'alphagrad' for 'Simple'");
-  expect_error({"count", "Simple", "--order", "best"}, 3, "not available in this version");
+  expect_error({"count", example("rosenbrock.loipe"), "--order", "best"}, 2, "no order 'best' for");
   expect_error({"count", "Simple", "--order", "random:x"}, 2, "random:SEED");
   expect_error({"count", "Simple", "--order", "{dir}none.json"}, 5, "none.json");
   const auto order = [&](const std::string& text) { return text_file("order.json", text); };

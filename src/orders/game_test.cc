@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// Law: apply then undo restores the position; rewards add up to the published count.
+#include "orders/game.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "base/rng.h"
+#include "orders/published/orders.h"
+#include "orders/published/state.h"
+#include "orders/published_graph.h"
+#include "orders/search/random_graphs.h"
+#include "tasks/task.h"
+
+namespace loipe {
+namespace {
+
+using published::Graph;
+
+Graph graph_of(const Task& task) { return published::build_graph(published::published_spec(task.build({}))); }
+
+std::vector<int> shuffled(std::vector<int> vertices, Rng& rng) {
+  for (std::size_t i = vertices.size(); i > 1; --i)
+    std::swap(vertices[i - 1], vertices[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(i)))]);
+  return vertices;
+}
+
+/// All that can be seen of a position.
+struct Position {
+  std::vector<published::Edge> edges;
+  std::vector<std::int64_t> costs;
+  std::vector<int> legal;
+  std::int64_t total;
+  std::uint64_t hash;
+
+  friend bool operator==(const Position&, const Position&) = default;
+};
+
+Position position_of(const Game& game) {
+  Position position{{}, {}, game.legal_vertices(), game.total(), game.hash()};
+  for (int vertex : position.legal) position.costs.push_back(game.cost(vertex));
+  for (int i = 0; i < game.node_count(); ++i)
+    for (int k = 0; k < game.node_count(); ++k) position.edges.push_back(game.edge(i, k));
+  return position;
+}
+
+TEST(Game, CountsLikeThePublishedSimulator) {
+  Rng rng(1);
+  for (const Task& task : all_tasks()) {
+    SCOPED_TRACE(task.name);
+    const Graph graph = graph_of(task);
+    Game game(graph);
+    EXPECT_EQ(game.legal_vertices(), published::eliminable(graph));
+    for (int repetition = 0; repetition < 5; ++repetition) {
+      const std::vector<int> order = shuffled(game.legal_vertices(), rng);
+      published::State state(graph);
+      for (int vertex : order) {
+        const std::int64_t predicted = game.cost(vertex);
+        EXPECT_EQ(game.apply(vertex), predicted);
+        EXPECT_EQ(state.eliminate(vertex), predicted);
+      }
+      EXPECT_EQ(game.total(), published::count(graph, order));
+      EXPECT_EQ(game.moves(), order);
+      EXPECT_TRUE(game.legal_vertices().empty());
+      game.undo_to(0);
+    }
+  }
+}
+
+TEST(Game, UndoRestoresThePosition) {
+  Rng rng(2);
+  for (const char* name : {"RoeFlux_1d", "BlackScholes_Jacobian", "f", "Encoder", "Hole"}) {
+    SCOPED_TRACE(name);
+    Game game(graph_of(find_task(name)));
+    std::vector<Position> positions{position_of(game)};
+    for (int vertex : shuffled(game.legal_vertices(), rng)) {
+      game.apply(vertex);
+      if (game.depth() % 10 == 0) positions.push_back(position_of(game));
+    }
+    for (; !positions.empty(); positions.pop_back()) {
+      game.undo_to((positions.size() - 1) * 10);
+      EXPECT_EQ(position_of(game), positions.back()) << "after " << game.depth() << " moves";
+    }
+  }
+}
+
+TEST(Game, HashKnowsPositionsByTheirEdges) {
+  const Graph graph = graph_of(find_task("RoeFlux_1d"));
+  Game one(graph), other(graph);
+  ASSERT_TRUE(one.is_scalar());
+  Rng rng(3);
+  const std::vector<int> order = shuffled(one.legal_vertices(), rng);
+  std::vector<std::uint64_t> hashes;
+  for (int vertex : order) {
+    one.apply(vertex);
+    hashes.push_back(one.hash());
+  }
+  for (int vertex : shuffled({order.begin(), order.begin() + 40}, rng)) other.apply(vertex);
+  EXPECT_EQ(other.hash(), hashes[39]);
+  std::ranges::sort(hashes);
+  EXPECT_EQ(std::ranges::adjacent_find(hashes), hashes.end());
+}
+
+TEST(Game, PlaysOnAsAScalarGameWhenNoCopyIsLeft) {
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Rng rng(seed);
+    const Graph graph = search::random_graph(rng, 9, 0.4);
+    Game game(graph);
+    const std::vector<int> order = shuffled(game.legal_vertices(), rng);
+    for (int vertex : order) {
+      game.become_scalar();
+      game.apply(vertex);
+    }
+    EXPECT_EQ(game.total(), published::count(graph, order));
+  }
+}
+
+}  // namespace
+}  // namespace loipe
