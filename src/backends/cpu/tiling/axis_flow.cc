@@ -33,8 +33,13 @@ struct Place {
 
 Flow one_operand(std::int64_t axis) { return AxisFlow{{axis}}; }
 
+bool is_floating_or_bool(DType dtype) { return is_floating(dtype) || dtype == DType::boolean; }
+
+/// Integer operands may have no kernel, and what runs by reference evaluation allocates.
 Flow through_elementwise(const Place& p) {
   AxisFlow flow;
+  for (Value operand : p.operands())
+    if (!is_floating_or_bool(p.program.type(operand).dtype)) return std::nullopt;
   for (std::size_t k = 0; k < p.operands().size(); ++k) {
     const Shape& shape = p.operand_shape(k);
     const bool has_axis = shape.size() == p.shape().size() && shape[index_of(p.axis)] == p.extent();
@@ -299,8 +304,7 @@ bool is_innermost(const Shape& shape, std::int64_t axis) {
 
 std::optional<AxisFlow> axis_flow(const Program& program, Value node, std::int64_t axis) {
   static const std::unordered_map<const OpDef*, FlowFunction> flows = make_flows();
-  const DType dtype = program.type(node).dtype;
-  if (!is_floating(dtype) && dtype != DType::boolean) return std::nullopt;
+  if (!is_floating_or_bool(program.type(node).dtype)) return std::nullopt;
   const auto known = flows.find(&program.op(node));
   return known == flows.end() ? std::nullopt : known->second({program, node, axis});
 }
