@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu_backend.h"
 #include "backends/reference/reference_backend.h"
+#include "base/saturated.h"
 #include "base/text.h"
 #include "ir/interpreter.h"
 
@@ -73,14 +74,16 @@ struct BatchSide {
 
   bool is_rows() const { return layout == BatchLayout::structure_of_arrays; }
   std::size_t fewest_bytes(const TensorType& type) const {
-    const std::int64_t n = type.element_count();
-    return size_of(type.dtype) *
-           static_cast<std::size_t>(is_rows() && n > 0 ? (n - 1) * stride + examples : n * examples);
+    const auto n = static_cast<std::size_t>(type.element_count());
+    const auto batch = static_cast<std::size_t>(examples), row = static_cast<std::size_t>(stride);
+    const std::size_t elements = is_rows() && n > 0 ? saturated_sum(saturated_product(n - 1, row), batch)
+                                                    : saturated_product(n, batch);
+    return saturated_product(size_of(type.dtype), elements);
   }
   /// A last row may have its whole stride.
   bool fits(const TensorType& type, std::size_t bytes) const {
     if (bytes == fewest_bytes(type)) return true;
-    const std::size_t most = size_of(type.dtype) * static_cast<std::size_t>(type.element_count() * stride);
+    const std::size_t most = saturated_product(type.byte_size(), static_cast<std::size_t>(stride));
     return is_rows() && bytes > fewest_bytes(type) && bytes <= most;
   }
   [[noreturn]] void refuse(const std::string& what, const TensorType& type, std::size_t bytes) const {

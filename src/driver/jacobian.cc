@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/pool.h"
+#include "base/saturated.h"
 #include "driver/pipeline.h"
 #include "frontends/trace.h"
 #include "ir/parser.h"
@@ -66,7 +67,8 @@ std::size_t batch_peak_bytes(const Executable& executable, std::int64_t batch,
   for (std::size_t i = 0; i < is_shared.size(); ++i)
     if (!is_shared[i]) example += executable.argument_types()[i].byte_size();
   for (const TensorType& type : executable.output_types()) example += type.byte_size();
-  return executable.peak_bytes() + example * static_cast<std::size_t>(batch - 1);
+  return saturated_sum(executable.peak_bytes(),
+                       saturated_product(example, static_cast<std::size_t>(batch - 1)));
 }
 
 void check_options(const JacobianOptions& options) {

@@ -11,19 +11,28 @@
 
 #include "driver/task_jacobian.h"
 
+// Sanitizers have their own operators.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define LOIPE_IS_SANITIZED 1
+#elif defined(__has_feature)
+#define LOIPE_IS_SANITIZED (__has_feature(address_sanitizer) || __has_feature(thread_sanitizer))
+#else
+#define LOIPE_IS_SANITIZED 0
+#endif
+
 namespace {
 std::atomic<std::int64_t> allocations{0};
+}
 
-void* counted(std::size_t bytes, std::size_t alignment) {
+#if !LOIPE_IS_SANITIZED
+static void* counted(std::size_t bytes, std::size_t alignment) {
   ++allocations;
   const std::size_t rounded = (std::max<std::size_t>(bytes, 1) + alignment - 1) / alignment * alignment;
   if (void* memory = std::aligned_alloc(alignment, rounded)) return memory;
   throw std::bad_alloc();
 }
-}  // namespace
 
-// Also what new[] calls. Sanitizers have their own.
-#if !defined(__SANITIZE_ADDRESS__)
+// Also what new[] calls.
 void* operator new(std::size_t bytes) { return counted(bytes, alignof(std::max_align_t)); }
 void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return counted(bytes, static_cast<std::size_t>(alignment));
@@ -56,7 +65,7 @@ std::vector<std::span<T>> spans(std::vector<Tensor>& tensors) {
 }
 
 TEST(Allocation, CountsWhatIsAllocated) {
-#if !defined(__SANITIZE_ADDRESS__)
+#if !LOIPE_IS_SANITIZED
   EXPECT_GE(allocations_of_a_warm_run([] { Tensor tensor(TensorType{DType::f64, {4}}); }), 5);
 #endif
 }

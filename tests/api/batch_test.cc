@@ -113,10 +113,17 @@ struct Data {
   /// What no example may touch: the ends of padded rows.
   bool padding_is_untouched(const Jacobian& jacobian) const {
     if (layouts.result_stride == 0) return true;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      for (std::int64_t e = 0; e < jacobian.output_type(i).element_count(); ++e)
+    const auto is_untouched = [&](const std::vector<T>& data, std::int64_t n) {
+      for (std::int64_t e = 0; e < n; ++e)
         for (std::int64_t b = examples; b < layouts.result_stride; ++b)
-          if (outputs[i][size(e * layouts.result_stride + b)] != T(-77)) return false;
+          if (data[size(e * layouts.result_stride + b)] != T(-77)) return false;
+      return true;
+    };
+    const std::size_t wrt = jacobian.wrt().size();
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (!is_untouched(outputs[i], jacobian.output_type(i).element_count())) return false;
+    for (std::size_t i = 0; i < blocks.size(); ++i)
+      if (!is_untouched(blocks[i], jacobian.block_type(i / wrt, i % wrt).element_count())) return false;
     return true;
   }
 };
@@ -228,6 +235,8 @@ TEST(JacobianBatch, MistakesAreNamed) {
     return jacobian(f, {{"x", {DType::f64, {2}}}, {"weight", {DType::f64, {2}}}}, options);
   };
   EXPECT_THAT(message_of([&] { compile({.batch = 0}); }), HasSubstr("batch is 0, expected 1 or more"));
+  EXPECT_THAT(message_of([&] { compile({.memory_limit = 1 << 30, .batch = std::int64_t{1} << 60}); }),
+              HasSubstr("18446744073709551615 bytes, but the memory limit is 1073741824"));
   EXPECT_THAT(message_of([&] { compile({.shared = {"wieght"}}); }), HasSubstr("did you mean 'weight'"));
   EXPECT_THAT(message_of([&] { compile({.shared = {4}}); }), HasSubstr("shared position 4"));
   EXPECT_THAT(message_of([&] { compile({.memory_limit = 1000, .batch = 100}); }),

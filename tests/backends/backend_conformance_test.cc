@@ -41,16 +41,6 @@ TEST_P(EveryLevel, OpsAgreeWithTheReference) {
   }
 }
 
-bool is_elementwise(const OpDef& op, const Sample& sample) {
-  for (const Tensor& operand : sample.operands)
-    if (operand.shape() != sample.operands[0].shape() || operand.shape().size() != 1 ||
-        operand.element_count() < 2)
-      return false;
-  const Program program = one_node_program(op, sample);
-  return !sample.operands.empty() && program.shape(program.outputs()[0]) == sample.operands[0].shape() &&
-         op.name.value != "scatter" && op.name.value != "gather";
-}
-
 /// Long enough for whole vectors, blocks and tasks, with a rest.
 TEST_P(EveryLevel, ElementwiseOpsAgreeOnLongOperands) {
   constexpr std::int64_t kLength = 20003;
@@ -58,11 +48,7 @@ TEST_P(EveryLevel, ElementwiseOpsAgreeOnLongOperands) {
     Rng rng(18);
     for (Sample& sample : op->samples.value(rng)) {
       if (!is_elementwise(*op, sample) || sample.attributes.has("shape")) continue;
-      for (Tensor& operand : sample.operands) {
-        Tensor longer(TensorType{operand.dtype(), {kLength}});
-        for (std::int64_t i = 0; i < kLength; ++i) longer.set(i, operand.at(i % operand.element_count()));
-        operand = longer;
-      }
+      repeat_operands(sample, {kLength});
       SCOPED_TRACE(std::string(op->name.value));
       expect_op_agrees(*op, sample);
       expect_op_agrees(*op, in_single_precision(sample));

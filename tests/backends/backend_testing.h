@@ -46,6 +46,7 @@ class ForcedSimd {
 class GuardedBytes {
  public:
   static constexpr std::size_t kGuard = 256;
+  static constexpr std::byte kFill{0xA5};
   explicit GuardedBytes(std::size_t size) : size_(size), bytes_(size + 2 * kGuard, kFill) {}
   Bytes inside() { return Bytes(bytes_).subspan(kGuard, size_); }
   bool is_intact() const {
@@ -53,9 +54,9 @@ class GuardedBytes {
     return std::all_of(bytes_.begin(), bytes_.begin() + kGuard, is_fill) &&
            std::all_of(bytes_.end() - kGuard, bytes_.end(), is_fill);
   }
+  bool operator==(const GuardedBytes&) const = default;
 
  private:
-  static constexpr std::byte kFill{0xA5};
   std::size_t size_;
   std::vector<std::byte> bytes_;
 };
@@ -121,6 +122,27 @@ inline Program one_node_program(const OpDef& op, const Sample& sample) {
   for (std::size_t i = 0; i < sample.operands.size(); ++i)
     operands.push_back(builder.argument("x" + std::to_string(i), sample.operands[i].type()));
   return builder.finish({builder.emit(op, operands, sample.attributes)});
+}
+
+/// One shape for all operands and the result, so that any other shape would do as well.
+inline bool is_elementwise(const OpDef& op, const Sample& sample) {
+  for (const Tensor& operand : sample.operands)
+    if (operand.shape() != sample.operands[0].shape() || operand.shape().size() != 1 ||
+        operand.element_count() < 2)
+      return false;
+  const Program program = one_node_program(op, sample);
+  return !sample.operands.empty() && program.shape(program.outputs()[0]) == sample.operands[0].shape() &&
+         op.name.value != "scatter" && op.name.value != "gather";
+}
+
+/// Gives the operands another shape, their elements repeated.
+inline void repeat_operands(Sample& sample, const Shape& shape) {
+  for (Tensor& operand : sample.operands) {
+    Tensor longer(TensorType{operand.dtype(), shape});
+    for (std::int64_t i = 0; i < longer.element_count(); ++i)
+      longer.set(i, operand.at(i % operand.element_count()));
+    operand = std::move(longer);
+  }
 }
 
 /// The sample with its floating tensors in f32.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <stdexcept>
 #include <thread>
 #include <vector>
 
@@ -47,6 +48,23 @@ TEST(ThreadsTest, NestedCallsFinish) {
   std::atomic<int> inner = 0;
   parallel_for(2, 8, [&](std::int64_t, int) { parallel_for(2, 8, [&](std::int64_t, int) { ++inner; }); });
   EXPECT_EQ(inner, 64);
+}
+
+/// The caller gets an exception when no task runs any more, and the pool goes on.
+TEST(ThreadsTest, ExceptionsReachTheCaller) {
+  for (int repetition = 0; repetition < 100; ++repetition)
+    for (int threads : {1, 2, 3}) {
+      std::atomic<int> running = 0;
+      const auto body = [&](std::int64_t task, int) {
+        ++running;
+        const bool fails = task % 7 == 3;
+        --running;
+        if (fails) throw std::runtime_error("a task failed");
+      };
+      EXPECT_THROW(parallel_for(threads, 64, body), std::runtime_error);
+      EXPECT_EQ(running, 0);
+      EXPECT_TRUE(runs_each_task_once(threads, 17));
+    }
 }
 
 /// Threads see what the caller wrote before, and the caller what they wrote.

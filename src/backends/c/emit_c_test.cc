@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "backends/backend_testing.h"
 #include "backends/scalar/scalarize.h"
 #include "ir/builder.h"
 #include "ir/interpreter.h"
@@ -53,11 +54,14 @@ class Compiled {
     std::ofstream(where / "generated.h") << source.header;
     std::ofstream(where / "generated.c") << source.source;
     std::ofstream call(where / "call.c");
-    call << "#include <stdlib.h>\n#include \"generated.h\"\nvoid call(void** in, void** out) {\n"
-         << "  void* work = malloc((GENERATED_WORK + 1) * sizeof(double));\n  generated(";
+    call << "#include <stdlib.h>\n#include \"generated.h\"\n"
+         << "int call(void** in, void** out) {\n  int is_intact = 1;\n"
+         << "  double* work = malloc((GENERATED_WORK + 8) * sizeof(double));\n"
+         << "  for (int k = 0; k < 8; ++k) work[GENERATED_WORK + k] = 4711;\n  generated(";
     for (std::size_t k = 0; k < program.arguments.size(); ++k) call << "in[" << k << "], ";
     for (std::size_t k = 0; k < program.outputs.size(); ++k) call << "out[" << k << "], ";
-    call << "work);\n  free(work);\n}\n";
+    call << "work);\n  for (int k = 0; k < 8; ++k) is_intact &= work[GENERATED_WORK + k] == 4711;\n"
+         << "  free(work);\n  return is_intact;\n}\n";
     call.close();
     const std::string library = (where / "generated.so").string();
     const std::string command =
@@ -65,26 +69,36 @@ class Compiled {
         (where / "generated.c").string() + " " + (where / "call.c").string() + " -lm";
     if (std::system(command.c_str()) != 0) return;
     handle_ = ::dlopen(library.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle_) call_ = reinterpret_cast<void (*)(void**, void**)>(::dlsym(handle_, "call"));
+    if (handle_) call_ = reinterpret_cast<Call*>(::dlsym(handle_, "call"));
   }
   ~Compiled() {
     if (handle_) ::dlclose(handle_);
   }
   explicit operator bool() const { return call_ != nullptr; }
 
+  /// With guards around outputs and behind the work space.
   std::vector<Tensor> run(const Program& program, std::vector<Tensor> arguments) const {
-    std::vector<Tensor> outputs;
+    const std::vector<Tensor> before = arguments;
+    std::vector<GuardedBytes> guarded;
     std::vector<void*> in, out;
     for (Tensor& tensor : arguments) in.push_back(tensor.bytes().data());
-    for (Value v : program.outputs()) outputs.emplace_back(program.type(v));
-    for (Tensor& tensor : outputs) out.push_back(tensor.bytes().data());
-    call_(in.data(), out.data());
+    for (Value v : program.outputs()) guarded.emplace_back(program.type(v).byte_size());
+    for (GuardedBytes& output : guarded) out.push_back(output.inside().data());
+    EXPECT_TRUE(call_(in.data(), out.data())) << "the work space was exceeded";
+    EXPECT_TRUE(arguments == before) << "an argument was written";
+    std::vector<Tensor> outputs;
+    for (std::size_t k = 0; k < guarded.size(); ++k) {
+      EXPECT_TRUE(guarded[k].is_intact()) << "output " << k << " was written outside";
+      outputs.emplace_back(program.type(program.outputs()[k]));
+      std::ranges::copy(guarded[k].inside(), outputs.back().bytes().begin());
+    }
     return outputs;
   }
 
  private:
+  using Call = int(void**, void**);
   void* handle_ = nullptr;
-  void (*call_)(void**, void**) = nullptr;
+  Call* call_ = nullptr;
 };
 
 class EmitC : public ::testing::TestWithParam<const char*> {};

@@ -45,13 +45,15 @@ class CpuBackend final : public Backend {
  private:
   std::unique_ptr<Executable> compile_supported(const Program& program,
                                                 const BackendOptions& options) const override {
-#ifdef LOIPE_LLVM
-    if (options.batch > 1)
-      if (auto executable = compile_for_batches(program, options)) return executable;
-#endif
     constexpr int kMostThreads = 256;
     const int threads =
         std::min(options.threads > 0 ? options.threads : cpu::available_threads(), kMostThreads);
+#ifdef LOIPE_LLVM
+    BackendOptions batch_options = options;
+    batch_options.threads = threads;
+    if (options.batch > 1)
+      if (auto executable = compile_for_batches(program, batch_options)) return executable;
+#endif
     return compile_within(program, threads, options.memory_limit);
   }
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <new>
 
 #ifdef __linux__
@@ -87,29 +88,13 @@ CpuExecutable::CpuExecutable(const Program& program, Plan plan, int threads)
 CpuExecutable::~CpuExecutable() = default;
 
 void CpuExecutable::run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const {
-  std::unique_ptr<Workspace> workspace = take_workspace();
+  const auto workspace = workspaces_.take([&] {
+    return std::make_unique<Workspace>(plan_, shared_bytes_,
+                                       scratch_stride_ * static_cast<std::size_t>(threads_));
+  });
   workspace->bind(plan_, arguments, outputs);
   const RunContext context = workspace->context(scratch_stride_, threads_);
   for (const auto& step : plan_.steps) step->run(context);
-  give_back(std::move(workspace));
-}
-
-std::unique_ptr<CpuExecutable::Workspace> CpuExecutable::take_workspace() const {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!idle_.empty()) {
-      std::unique_ptr<Workspace> workspace = std::move(idle_.back());
-      idle_.pop_back();
-      return workspace;
-    }
-  }
-  return std::make_unique<Workspace>(plan_, shared_bytes_,
-                                     scratch_stride_ * static_cast<std::size_t>(threads_));
-}
-
-void CpuExecutable::give_back(std::unique_ptr<Workspace> workspace) const {
-  const std::lock_guard lock(mutex_);
-  idle_.push_back(std::move(workspace));
 }
 
 }  // namespace loipe::cpu

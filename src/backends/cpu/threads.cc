@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <system_error>
+#include <exception>
 #include <thread>
 #include <vector>
 
@@ -61,8 +61,8 @@ class Pool {
     try {
       while (static_cast<int>(helpers_.size()) < count)
         helpers_.emplace_back([this, thread = static_cast<int>(helpers_.size()) + 1] { help(thread); });
-    } catch (const std::system_error&) {
-      // No more threads: the others do the work.
+    } catch (const std::exception&) {
+      // No more threads, or no memory for them: the others do the work.
     }
   }
 
@@ -133,6 +133,25 @@ class Pool {
   std::atomic<std::int64_t> finished_{0};
 };
 
+/// A body that may throw: the first exception is kept for the caller, and tasks that
+/// begin after it do nothing.
+struct Guarded {
+  Body body;
+  void* closure;
+  std::atomic<bool> has_failed{false};
+  std::exception_ptr error{};
+
+  static void call(void* self, std::int64_t task, int thread) {
+    auto& guarded = *static_cast<Guarded*>(self);
+    if (guarded.has_failed.load(std::memory_order_relaxed)) return;
+    try {
+      guarded.body(guarded.closure, task, thread);
+    } catch (...) {
+      if (!guarded.has_failed.exchange(true)) guarded.error = std::current_exception();
+    }
+  }
+};
+
 }  // namespace
 
 namespace detail {
@@ -140,7 +159,11 @@ namespace detail {
 void parallel_for(int threads, std::int64_t tasks, Body body, void* closure) {
   static Pool pool;
   const bool fits = tasks < ~std::uint32_t{0};
-  if (fits && pool.run(threads, tasks, body, closure)) return;
+  Guarded guarded{body, closure};
+  if (fits && pool.run(threads, tasks, Guarded::call, &guarded)) {
+    if (guarded.error) std::rethrow_exception(guarded.error);
+    return;
+  }
   for (std::int64_t task = 0; task < tasks; ++task) body(closure, task, 0);
 }
 

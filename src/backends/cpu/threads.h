@@ -16,7 +16,8 @@ void parallel_for(int threads, std::int64_t tasks, void (*body)(void*, std::int6
 /// Calls body(task, thread) once for every task in 0..tasks-1, on up to `threads`
 /// threads; thread is in 0..threads-1. Which thread does which task is open, so a
 /// task's result must not depend on it. All compute in the caller's floating-point mode.
-/// body must not throw.
+/// When a body throws, tasks that have not begun are left out, and the call throws the
+/// first exception once no task runs any more.
 ///
 /// The calling thread takes tasks like all others and waits only for tasks that
 /// another thread has begun. So nothing stalls when the helpers do not get a core,

@@ -23,10 +23,7 @@ class BatchExecutable final : public Executable {
   }
 
   bool vectorises_examples() const override { return true; }
-  /// Arguments and results of one example; tiles and scratch are a few vectors of that.
-  std::size_t peak_bytes() const override {
-    return example_bytes_ * static_cast<std::size_t>(1 + kernel_.lanes());
-  }
+  std::size_t peak_bytes() const override { return example_bytes_ + kernel_.workspace_bytes(); }
 
  private:
   void run_checked(std::span<const ConstBytes> arguments, std::span<const Bytes> outputs) const override {

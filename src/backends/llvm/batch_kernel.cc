@@ -121,6 +121,9 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
 BatchKernel::~BatchKernel() = default;
 
 int BatchKernel::lanes() const { return static_cast<int>(state_->plan.lanes); }
+std::size_t BatchKernel::workspace_bytes() const {
+  return state_->plan.workspace_bytes * static_cast<std::size_t>(state_->threads);
+}
 std::size_t BatchKernel::node_count() const { return state_->program.nodes.size(); }
 
 std::int64_t BatchKernel::operations() const {

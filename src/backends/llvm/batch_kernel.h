@@ -32,6 +32,8 @@ class BatchKernel {
   void run(const BatchRun& run) const;
 
   int lanes() const;
+  /// Memory that one run needs beside arguments and results.
+  std::size_t workspace_bytes() const;
   std::size_t node_count() const;
   /// Scalar operations of one example.
   std::int64_t operations() const;

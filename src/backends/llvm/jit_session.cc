@@ -24,6 +24,10 @@
 #include "backends/code_cache.h"
 #include "base/check.h"
 
+#if __has_include(<gnu/libc-version.h>)
+#include <gnu/libc-version.h>
+#endif
+
 namespace loipe::jit {
 
 namespace {
@@ -140,6 +144,10 @@ std::string Session::key(std::string_view content) const {
   add_part(LOIPE_VERSION);
   add_part(LOIPE_GENERATOR_DIGEST);
   add_part(LLVM_VERSION_STRING);
+#if __has_include(<gnu/libc-version.h>)
+  // Which vector functions there are, and so which the code calls.
+  add_part(gnu_get_libc_version());
+#endif
   add_part(state_->builder.getTargetTriple().str());
   add_part(state_->builder.getCPU());
   add_part(state_->builder.getFeatures().getString());

@@ -22,8 +22,8 @@ void check_index_array(const std::string& text, const IndexArray& index, const I
 
 }  // namespace
 
-std::vector<Coordinate> checked_coordinates(std::string_view attribute, const std::string& text, std::size_t rank,
-                                            const Integers& extents,
+std::vector<Coordinate> checked_coordinates(std::string_view attribute, const std::string& text,
+                                            std::size_t rank, const Integers& extents,
                                             std::span<const TensorType* const> operands) {
   std::vector<Coordinate> coordinates = parse_coordinates(text);
   if (coordinates.size() != rank)

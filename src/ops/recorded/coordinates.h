@@ -15,8 +15,8 @@ namespace loipe::ops {
 
 /// Parses the attribute and checks it: `rank` coordinates over labels below the
 /// number of extents; #k names an integer operand whose axes are its labels.
-std::vector<Coordinate> checked_coordinates(std::string_view attribute, const std::string& text, std::size_t rank,
-                                            const Integers& extents,
+std::vector<Coordinate> checked_coordinates(std::string_view attribute, const std::string& text,
+                                            std::size_t rank, const Integers& extents,
                                             std::span<const TensorType* const> operands);
 
 /// The position along one axis, or -1 when it lies outside 0..axis_extent-1.

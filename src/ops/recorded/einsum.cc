@@ -108,8 +108,8 @@ LocalJacobian einsum_jacobian(JacobianContext& c) {
               std::find(plan.labels.begin(), plan.labels.end(), label) - plan.labels.begin())));
         return coordinates;
       }();
-      const Value spread = c.builder.emit(op_gather, {mask_values[i]},
-                                          {{"extents", shape}, {"from", print_coordinates(at)}});
+      const Value spread =
+          c.builder.emit(op_gather, {mask_values[i]}, {{"extents", shape}, {"from", print_coordinates(at)}});
       all = i == 0 ? spread : logical_and(c.builder, all, spread);
     }
     draft.mask(all, renamed(plan.labels));
@@ -120,8 +120,10 @@ LocalJacobian einsum_jacobian(JacobianContext& c) {
 Sample einsum_sample(Rng& rng, const std::string& spec, const std::vector<Shape>& factors,
                      const std::vector<Shape>& masks = {}) {
   Sample sample{{}, {{"spec", spec}}};
-  for (const Shape& shape : factors) sample.operands.push_back(draw_tensor(rng, DType::f64, shape, between<-2.0, 2.0>));
-  for (const Shape& shape : masks) sample.operands.push_back(draw_tensor(rng, DType::boolean, shape, boolean));
+  for (const Shape& shape : factors)
+    sample.operands.push_back(draw_tensor(rng, DType::f64, shape, between<-2.0, 2.0>));
+  for (const Shape& shape : masks)
+    sample.operands.push_back(draw_tensor(rng, DType::boolean, shape, boolean));
   return sample;
 }
 
@@ -151,7 +153,8 @@ std::vector<Sample> einsum_special_points(Rng&) {
 
 constinit const OpDef op_einsum{
     .name = "einsum",
-    .summary = "sum over the labels that the result lacks of the product of the factors, where all masks hold",
+    .summary =
+        "sum over the labels that the result lacks of the product of the factors, where all masks hold",
     .arity = Arity{1, Arity::kVariadic},
     .infer = infer_einsum,
     .evaluate = evaluate_einsum,

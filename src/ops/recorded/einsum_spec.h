@@ -23,10 +23,10 @@ struct EinsumSpec {
 /// The spec of an einsum node checked against its operand types.
 struct EinsumPlan {
   EinsumSpec spec;
-  std::vector<std::int64_t> extents;    ///< per label; -1 for letters that do not occur
-  std::vector<Label> labels;            ///< result labels, then the summed ones
-  std::vector<std::size_t> factors;     ///< positions of the floating operands
-  std::vector<std::size_t> masks;       ///< positions of the bool operands
+  std::vector<std::int64_t> extents;  ///< per label; -1 for letters that do not occur
+  std::vector<Label> labels;          ///< result labels, then the summed ones
+  std::vector<std::size_t> factors;   ///< positions of the floating operands
+  std::vector<std::size_t> masks;     ///< positions of the bool operands
 
   EinsumPlan(std::string_view text, std::span<const TensorType* const> operands);
   /// Index combinations: the product of the extents of all labels.

@@ -56,7 +56,8 @@ LocalJacobian gather_jacobian(JacobianContext& c) {
   return draft.finish(c.builder);
 }
 
-Sample gather_sample(Rng& rng, Shape shape, Integers extents, std::string from, std::vector<Tensor> indices = {}) {
+Sample gather_sample(Rng& rng, Shape shape, Integers extents, std::string from,
+                     std::vector<Tensor> indices = {}) {
   Sample sample{{draw_tensor(rng, DType::f64, std::move(shape), between<-2.0, 2.0>)},
                 {{"extents", std::move(extents)}, {"from", std::move(from)}}};
   for (Tensor& index : indices) sample.operands.push_back(std::move(index));

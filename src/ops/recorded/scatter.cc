@@ -26,10 +26,12 @@ TensorType infer_scatter(const InferContext& c) {
   expect_axes("axes", axes, static_cast<std::int64_t>(extents.size()));
   for (std::size_t k = 0; k < axes.size(); ++k)
     if (value.shape[k] != extents[index_of(axes[k])])
-      throw UserError("axis " + std::to_string(k) + " of the value has extent " + std::to_string(value.shape[k]) +
-                      ", but its label has extent " + std::to_string(extents[index_of(axes[k])]));
+      throw UserError("axis " + std::to_string(k) + " of the value has extent " +
+                      std::to_string(value.shape[k]) + ", but its label has extent " +
+                      std::to_string(extents[index_of(axes[k])]));
   if (has_base(c.attributes)) {
-    if (c.attributes.integer("base") != 1 || c.operands.size() < 2) throw UserError("base=1 wants the base as operand 1");
+    if (c.attributes.integer("base") != 1 || c.operands.size() < 2)
+      throw UserError("base=1 wants the base as operand 1");
     if (c.operand(1) != type)
       throw UserError("the base is " + to_string(c.operand(1)) + ", expected " + to_string(type));
   }
@@ -106,7 +108,8 @@ std::vector<Sample> scatter_samples(Rng& rng) {
           scatter_sample(rng, {3, 3}, {0, 1}, {3, 3}, "a+b", {5}),
           scatter_sample(rng, {0}, {0}, {0}, "a", {2}),
           scatter_sample(rng, {3}, {0}, {3}, "#1[a]", {4}, false, {Tensor::of<std::int64_t>({3}, {2, 0, 2})}),
-          scatter_sample(rng, {3}, {0}, {3}, "a, #2[a]", {3, 4}, true, {Tensor::of<std::int32_t>({3}, {3, 0, 3})})};
+          scatter_sample(rng, {3}, {0}, {3}, "a, #2[a]", {3, 4}, true,
+                         {Tensor::of<std::int32_t>({3}, {3, 0, 3})})};
 }
 
 /// Positions outside the result are dropped.

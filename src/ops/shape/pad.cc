@@ -48,7 +48,8 @@ TensorType infer_pad(const InferContext& c) {
     std::int64_t extent = 0;
     if (__builtin_mul_overflow(gaps, interior[axis], &extent) ||
         __builtin_add_overflow(extent, x.shape[axis], &extent) ||
-        __builtin_add_overflow(extent, low[axis], &extent) || __builtin_add_overflow(extent, high[axis], &extent))
+        __builtin_add_overflow(extent, low[axis], &extent) ||
+        __builtin_add_overflow(extent, high[axis], &extent))
       throw UserError("axis " + std::to_string(axis) + " would get an extent that is too large to count");
     if (extent < 0)
       throw UserError("axis " + std::to_string(axis) + " of extent " + std::to_string(x.shape[axis]) +
