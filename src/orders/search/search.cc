@@ -18,7 +18,7 @@ namespace loipe::search {
 namespace {
 
 /// What one thread does in a second of its share of the budget; see Game::work.
-constexpr double kWorkPerSecond = 75e6;
+constexpr double kWorkPerSecond = 50e6;
 constexpr std::size_t kExactComponent = 18;
 constexpr std::size_t kLargestExactComponent = 23;
 constexpr int kFirstChainRank = 100;
@@ -118,8 +118,10 @@ class Search {
       search_exhaustively();
     if (wants(Method::anneal) && !is_done()) anneal();
     // What time is left may raise the bound, but no longer changes the order.
-    if (game_.is_scalar() && !is_done())
-      bound_by_clusters(options_.budget_seconds < 2 ? 10 : options_.budget_seconds < 30 ? 13 : 15);
+    const int largest = options_.budget_seconds < 2 ? 10 : options_.budget_seconds < 30 ? 13 : 15;
+    for (int size = 10; game_.is_scalar() && size <= largest && !is_done(); ++size) {
+      if (!incumbent_.is_out_of_time()) bound_by_clusters(size);
+    }
   }
 
   void play_greedy_games() {
