@@ -47,9 +47,9 @@ double parse_seconds(const std::string& text) {
 
 void refuse_what_is_to_come(const Options& options) {
   parse_choice("--objective", options.objective, kObjectives);
-  if (options.objective != "published")
+  if (options.objective != "published" && options.objective != "actual")
     throw Unsupported("--objective " + options.objective +
-                      " is not available in this version; expected published");
+                      " is not available in this version; expected published or actual");
   parse_choice("--moves", options.moves, {"vertex", "edge"});
   if (options.moves == "edge")
     throw Unsupported("--moves edge is not available in this version; expected vertex");
@@ -89,17 +89,18 @@ void print_json_result(const Options& options, const Subject& subject, const sea
   print_json(json);
 }
 
-void print_text_result(const Subject& subject, const SubjectSearch& found) {
+void print_text_result(const Options& options, const Subject& subject, const SubjectSearch& found) {
   const search::SearchResult& result = found.result;
   std::string text =
-      subject.name() + ": " + with_thousands(result.cost) + " multiplications (published rule), ";
+      subject.name() + ": " + with_thousands(result.cost) + " multiplications (" + options.objective + "), ";
   if (result.is_optimal()) text += "proved optimal";
   else if (result.lower_bound) text += "at least " + with_thousands(*result.lower_bound) + " by proof";
   else text += "no lower bound known";
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.2f", result.seconds);
   text += "; found by " + result.method + " in " + seconds + " s\n";
-  text += "actual " + with_thousands(found.counts.actual_multiplications) + ", folded " +
+  text += "published " + (found.counts.published ? with_thousands(*found.counts.published) : "-") +
+          ", actual " + with_thousands(found.counts.actual_multiplications) + ", folded " +
           with_thousands(found.counts.folded_multiplications) + " multiplications; " +
           std::to_string(result.reduced) + " of " + std::to_string(result.order.size()) +
           " vertices were eliminated safely before the search\norder:";
@@ -108,24 +109,25 @@ void print_text_result(const Subject& subject, const SubjectSearch& found) {
 }
 
 int run(const Options& options, const Terminal& terminal) {
-  const search::SearchOptions given = search_options(options);
+  SubjectSearchOptions search{search_options(options), {}, options.graph()};
   refuse_what_is_to_come(options);
+  if (options.objective == "actual") search.objective = Objective::actual;
   const Subject subject = options.subject.subject();
   subject.refuse_example_batch("search");
   if (options.out) check_writable(*options.out);
-  search::SearchOptions search = given;
-  search.progress = [&terminal, budget = given.budget_seconds](double seconds, std::int64_t cost) {
+  search.search.progress = [&terminal, budget = search.search.budget_seconds](double seconds,
+                                                                              std::int64_t cost) {
     terminal.progress("search, best " + with_thousands(cost), static_cast<std::int64_t>(1000 * seconds),
                       static_cast<std::int64_t>(1000 * budget));
   };
   const Program program = subject.program();
-  const SubjectSearch found = search_subject(subject, program, search, options.graph());
+  const SubjectSearch found = search_subject(subject, program, search);
   if (options.out) {
     const UninterruptedSection section;
-    write_file(*options.out, order_file_text(subject, found, search.seed));
+    write_file(*options.out, order_file_text(subject, found, search));
   }
-  if (options.json) print_json_result(options, subject, search, found);
-  else print_text_result(subject, found);
+  if (options.json) print_json_result(options, subject, search.search, found);
+  else print_text_result(options, subject, found);
   return 0;
 }
 
@@ -134,7 +136,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
   options->subject.declare(app);
   app.add_option("--method", options->method, "auto, greedy, beam, anneal or exact (default auto)")
       ->option_text("METHOD");
-  app.add_option("--objective", options->objective, "what is made small: published (the default)")
+  app.add_option("--objective", options->objective, "what is made small: published (default) or actual")
       ->option_text("OBJECTIVE");
   app.add_option("--moves", options->moves, "vertex (the default)")->option_text("MOVES");
   app.add_option("--agent", options->agent, "not available yet")->option_text("FILE");

@@ -23,27 +23,33 @@ std::string hash_of(const Program& program) {
 }  // namespace
 
 SubjectSearch search_subject(const Subject& subject, const Program& program,
-                             const search::SearchOptions& options, PublishedGraph which) {
+                             const SubjectSearchOptions& options) {
   SubjectSearch found;
-  found.result = search::search_order(published_graph(subject, program, which), options);
+  const bool is_published = options.objective == Objective::published;
+  found.result = is_published
+                     ? search::search_order(published_graph(subject, program, options.graph), options.search)
+                     : search_actual_cost(subject, program, options.search);
   const EliminationOrder order{"search", found.result.order};
   validate_order(program, order);
-  found.counts = count_order(subject, program, order, which);
-  require(found.counts.published == found.result.cost, "search and count disagree about an order");
+  found.counts = count_order(subject, program, order, options.graph);
+  const std::int64_t counted =
+      is_published ? found.counts.published.value_or(-1) : found.counts.actual_multiplications;
+  require(counted == found.result.cost, "search and count disagree about an order");
   found.graph_hash = hash_of(program);
   return found;
 }
 
-std::string order_file_text(const Subject& subject, const SubjectSearch& found, std::uint64_t seed) {
+std::string order_file_text(const Subject& subject, const SubjectSearch& found,
+                            const SubjectSearchOptions& options) {
   nlohmann::ordered_json json;
   json["task"] = subject.name();
   json["scale"] = subject.scale();
   json["batch"] = subject.batch().value_or(1);
   json["graph"] = found.graph_hash;
-  json["objective"] = "published";
+  json["objective"] = options.objective == Objective::published ? "published" : "actual";
   json["cost"] = found.result.cost;
   json["method"] = found.result.method;
-  json["seed"] = seed;
+  json["seed"] = options.search.seed;
   json["order"] = found.result.order;
   return json.dump() + "\n";
 }

@@ -61,7 +61,17 @@ TEST(SearchCommand, ProgramsAndSizes) {
   const Json batch = run_json({"search", "Perceptron", "--scale", "16", "--batch", "512", "--budget", "2"});
   EXPECT_LE(batch["multiplications"]["published"], 18253824);
   EXPECT_THAT(run_ok({"search", "Hole", "--budget", "1"}).out,
-              HasSubstr("22 multiplications (published rule), proved optimal"));
+              HasSubstr("22 multiplications (published), proved optimal"));
+}
+
+TEST(SearchCommand, ActualCost) {
+  const Json reverse = run_json({"count", "RoeFlux_1d", "--order", "reverse"})["multiplications"];
+  const Json found = run_json({"search", "RoeFlux_1d", "--objective", "actual", "--budget", "2"});
+  EXPECT_EQ(found["objective"], "actual");
+  EXPECT_LT(found["multiplications"]["actual"], 216) << "that of the best published cost";
+  EXPECT_LE(found["multiplications"]["actual"], reverse["actual"]);
+  EXPECT_EQ(found["history"].back()[1], found["multiplications"]["actual"]);
+  EXPECT_LE(found["seconds"], 2.2);
 }
 
 TEST(SearchCommand, BestOrdersAreShipped) {

@@ -3,9 +3,11 @@
 
 #include <loipe/error.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "orders/published/primitive_rules.h"
@@ -80,7 +82,24 @@ std::vector<bool> output_flags(const GraphSpec& spec) {
 
 using EdgeMap = std::map<std::pair<int, int>, Edge>;  // keyed by (destination, source)
 
-EdgeMap edges_of_vertices(const GraphSpec& spec) {
+bool has_unit_partials(const VertexSpec& vertex) {
+  constexpr std::string_view kUnits[] = {"add", "sub", "neg", "add_any"};
+  return std::ranges::find(kUnits, vertex.primitive) != std::end(kUnits);
+}
+
+/// The type with every diagonal replaced by a delta.
+EdgeType without_values(const Edge& edge) {
+  if (edge.extents == Extents{1, 1, 1, 1} && edge.type == EdgeType::dense) return EdgeType::identity;
+  if (!has_structure(edge.type)) return edge.type;
+  Structure structure = structure_of(edge.type);
+  for (auto& row : structure.ties)
+    for (Tie& tie : row)
+      if (tie == Tie::diagonal) tie = Tie::delta;
+  structure.has_scalar = false;
+  return type_of(structure);
+}
+
+EdgeMap edges_of_vertices(const GraphSpec& spec, bool unit_partials) {
   const Resolver resolver(spec);
   const int input_count = static_cast<int>(spec.input_shapes.size());
   EdgeMap edges;
@@ -93,7 +112,9 @@ EdgeMap edges_of_vertices(const GraphSpec& spec) {
       sources.push_back(resolver.node(operand, number));
       shapes.push_back(resolver.shape(operand));
     }
-    const std::vector<Edge> local = local_edges(vertex, shapes);
+    std::vector<Edge> local = local_edges(vertex, shapes);
+    if (unit_partials && has_unit_partials(vertex))
+      for (Edge& edge : local) edge.type = without_values(edge);
     for (std::size_t k = 0; k < local.size(); ++k) {
       if (local[k].type == EdgeType::none) continue;
       edges.insert_or_assign({input_count + number - 1, sources[k].value()}, local[k]);
@@ -130,7 +151,7 @@ Edge copy_edge(const VertexSpec& vertex) {
 }  // namespace
 
 Graph build_graph(const GraphSpec& spec, BuildOptions options) {
-  EdgeMap edges = edges_of_vertices(spec);
+  EdgeMap edges = edges_of_vertices(spec, options.unit_partials);
   const std::vector<int> uses = use_counts(spec);
   const std::vector<bool> outputs = output_flags(spec);
   Graph graph;

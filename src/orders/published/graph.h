@@ -25,6 +25,10 @@ struct BuildOptions {
   /// edges end in the first unused vertex. The published BlackScholes counts
   /// rest on it.
   bool drop_variable_alias = false;
+  /// Not the published graph: the partials of additions, subtractions and negations, which
+  /// are +1 or -1, store no values, so that products with them are free. With the clean
+  /// rules this models the operations that elimination records.
+  bool unit_partials = false;
 };
 
 /// The computational graph as the published rule sees it. Immutable.

@@ -18,7 +18,7 @@ namespace loipe::search {
 namespace {
 
 /// What one thread does in a second of its share of the budget; see Game::work.
-constexpr double kWorkPerSecond = 75e6;
+constexpr double kWorkPerSecond = 50e6;
 constexpr std::size_t kExactComponent = 18;
 constexpr std::size_t kLargestExactComponent = 23;
 constexpr int kFirstChainRank = 100;
@@ -51,7 +51,7 @@ class Search {
         options_(options),
         incumbent_(options.time_limit_seconds > 0 ? options.time_limit_seconds : options.budget_seconds,
                    options.progress),
-        game_(graph) {
+        game_(graph, options.rules) {
     threads_ = options.threads > 0 ? options.threads
                                    : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   }
@@ -79,7 +79,7 @@ class Search {
   }
 
   std::int64_t play(const std::vector<int>& order) {
-    Game game(graph_);
+    Game game(graph_, options_.rules);
     for (int vertex : order) game.apply(vertex);
     return game.total();
   }
@@ -87,7 +87,7 @@ class Search {
   void offer_classical_orders() {
     const std::vector<int> reverse = published::reverse_order(graph_);
     const std::vector<int> forward = published::forward_order(graph_);
-    const std::vector<int> markowitz = published::markowitz_order(graph_);
+    const std::vector<int> markowitz = published::markowitz_order(graph_, options_.rules);
     offer(play(reverse), reverse, "reverse");
     offer(play(forward), forward, "forward");
     offer(play(markowitz), markowitz, "markowitz");
@@ -111,12 +111,17 @@ class Search {
     if (is_done()) return;
     if (wants(Method::exact)) solve_components();
     if (game_.legal_vertices().empty()) return raise_bound(game_.total());
-    if (game_.is_scalar()) bound_by_clusters();
+    if (game_.is_scalar()) bound_by_clusters(8);
     if (options_.method == Method::exact && !is_done()) search_exhaustively();
     if (options_.method == Method::beam && !is_done()) search_beam();
     if (options_.method == Method::automatic && game_.legal_vertices().size() <= 14 && !is_done())
       search_exhaustively();
     if (wants(Method::anneal) && !is_done()) anneal();
+    // What time is left may raise the bound, but no longer changes the order.
+    const int largest = options_.budget_seconds < 2 ? 10 : options_.budget_seconds < 30 ? 13 : 15;
+    for (int size = 10; game_.is_scalar() && size <= largest && !is_done(); ++size) {
+      if (!incumbent_.is_out_of_time()) bound_by_clusters(size);
+    }
   }
 
   void play_greedy_games() {
@@ -146,8 +151,7 @@ class Search {
 
   /// Safe eliminations and solved components are part of some optimal order, so that the
   /// bound of the rest bounds the whole.
-  void bound_by_clusters() {
-    const int size = options_.budget_seconds < 2 ? 8 : options_.budget_seconds < 20 ? 10 : 12;
+  void bound_by_clusters(int size) {
     raise_bound(saturated_sum(game_.total(), cluster_bound(game_, size, incumbent_)));
   }
 

@@ -18,6 +18,7 @@ struct SearchOptions {
   std::uint64_t seed = 0;
   int threads = 0;  ///< 0: all cores. The result does not depend on it.
   bool reduce = true;
+  published::RuleSet rules = published::RuleSet::published;
   /// Called now and then from any thread, one at a time: seconds, best cost.
   std::function<void(double, std::int64_t)> progress = {};
   /// When to stop at the latest; 0: after the budget.

@@ -103,16 +103,53 @@ std::vector<int> optimal_component_order(Game& game, const std::vector<int>& com
   return order;
 }
 
-std::int64_t cluster_bound(Game& game, int cluster_size, const Incumbent& clock) {
-  std::int64_t bound = 0;
-  for (const std::vector<int>& component : components(game)) {
-    for (std::size_t first = 0; first < component.size(); first += at(cluster_size)) {
-      const std::size_t last = std::min(component.size(), first + at(cluster_size));
-      const std::size_t kept = clock.is_out_of_time() ? first + 1 : last;
-      bound += bound_of_cluster(game, {component.begin() + static_cast<std::ptrdiff_t>(first),
-                                       component.begin() + static_cast<std::ptrdiff_t>(kept)});
+namespace {
+
+/// Clusters whose vertices have many edges among them: each grows from the first vertex
+/// that is left by the one with the most neighbours inside.
+std::vector<std::vector<int>> connected_clusters(const Game& game, std::vector<int> rest, std::size_t size) {
+  std::vector<std::vector<int>> clusters;
+  while (!rest.empty()) {
+    std::vector<int> cluster;
+    std::vector<int> ties(at(game.node_count()), 0);
+    while (!rest.empty() && cluster.size() < size) {
+      const auto next =
+          std::ranges::max_element(rest, {}, [&](int vertex) { return ties[at(game.node_of(vertex))]; });
+      const int node = game.node_of(*next);
+      cluster.push_back(*next);
+      rest.erase(next);
+      Game::for_each(game.predecessors(node), [&](int i) { ++ties[at(i)]; });
+      Game::for_each(game.successors(node), [&](int k) { ++ties[at(k)]; });
     }
+    clusters.push_back(std::move(cluster));
   }
+  return clusters;
+}
+
+std::vector<std::vector<int>> consecutive_clusters(const std::vector<int>& vertices, std::size_t size) {
+  std::vector<std::vector<int>> clusters;
+  for (std::size_t k = 0; k < vertices.size(); ++k) {
+    if (k % size == 0) clusters.emplace_back();
+    clusters.back().push_back(vertices[k]);
+  }
+  return clusters;
+}
+
+}  // namespace
+
+std::int64_t cluster_bound(Game& game, int cluster_size, const Incumbent& clock) {
+  const auto bound_of = [&](const std::vector<std::vector<int>>& clusters) {
+    std::int64_t bound = 0;
+    for (std::vector<int> cluster : clusters) {
+      if (clock.is_out_of_time()) cluster.resize(1);
+      bound += bound_of_cluster(game, cluster);
+    }
+    return bound;
+  };
+  std::int64_t bound = 0;
+  for (const std::vector<int>& component : components(game))
+    bound += std::max(bound_of(consecutive_clusters(component, at(cluster_size))),
+                      bound_of(connected_clusters(game, component, at(cluster_size))));
   return bound;
 }
 
