@@ -63,14 +63,27 @@ class DepthFirst {
   }
 
  private:
+  struct Keyed {
+    std::int64_t key;
+    std::size_t place;
+    Value value;
+  };
+
   /// Operands, each once: first those that need most beyond what stays of them.
   const std::vector<Value>& sorted_operands(Value v) {
     sorted_.clear();
     ++question_;
     for (Value operand : program_.operands(v))
       if (std::exchange(seen_in_[operand.index], question_) != question_) sorted_.push_back(operand);
-    std::ranges::stable_sort(sorted_, [&](Value a, Value b) { return passing(a) > passing(b); });
+    sort_by_passing();
     return sorted_;
+  }
+  /// Equals stay in their order. std::stable_sort would do; clang finds a deprecated function in it.
+  void sort_by_passing() {
+    keyed_.clear();
+    for (Value operand : sorted_) keyed_.push_back({-passing(operand), keyed_.size(), operand});
+    std::ranges::sort(keyed_, {}, [](const Keyed& k) { return std::pair(k.key, k.place); });
+    for (std::size_t k = 0; k < keyed_.size(); ++k) sorted_[k] = keyed_[k].value;
   }
   std::int64_t passing(Value v) const { return needs_[v.index] - bytes_of(program_, v); }
 
@@ -116,6 +129,7 @@ class DepthFirst {
   std::vector<bool> is_done_;
   Order order_;
   std::vector<Value> sorted_;
+  std::vector<Keyed> keyed_;
   std::vector<std::uint64_t> seen_in_;  ///< the last question about sorted operands that had the node
   std::uint64_t question_ = 0;
 };

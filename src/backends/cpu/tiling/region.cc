@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <queue>
+#include <utility>
 
 #include "backends/cpu/tiling/growth.h"
 
@@ -53,7 +54,7 @@ class RegionFinder {
     std::vector<Value> seeds;
     for (Value v : tiling_.order)
       if (!program_.operands(v).empty() && bytes(v) >= options_.tile_bytes / kSeedShare) seeds.push_back(v);
-    std::ranges::stable_sort(seeds, std::ranges::greater(), bytes);
+    std::ranges::sort(seeds, {}, [&](Value v) { return std::pair(-bytes(v), v.index); });
     return seeds;
   }
 
