@@ -105,6 +105,28 @@ TEST(Allocation, Batches) {
       }
 }
 
+TEST(Allocation, SparseBatches) {
+  constexpr std::int64_t kExamples = 4099;
+  const TensorType one{DType::f64, {3}}, all{DType::f64, {kExamples, 3}};
+  for (int threads : {1, 2}) {
+    const Jacobian J = jacobian(kScalars, {{"x", one}, {"y", one}},
+                                {.threads = threads, .batch = kExamples, .format = BlockFormat::coo});
+    std::vector<Tensor> in(2, Tensor(all)), out(3, Tensor(all)), jac;
+    for (std::size_t i = 0; i < 3; ++i)
+      for (std::size_t k = 0; k < 2; ++k)
+        jac.emplace_back(TensorType{DType::f64, {kExamples, J.block_pattern(i, k).entry_count()}});
+    const auto arguments = spans<const double>(in);
+    const auto outputs = spans<double>(out), blocks = spans<double>(jac);
+    for (BatchLayout layout : {BatchLayout::array_of_structures, BatchLayout::structure_of_arrays})
+      EXPECT_EQ(allocations_of_a_warm_run([&] {
+                  J.run_batch<double>(kExamples, arguments, outputs, blocks,
+                                      {.arguments = layout, .results = layout});
+                }),
+                0)
+          << threads;
+  }
+}
+
 TEST(Allocation, TensorPrograms) {
   for (int threads : {1, 2}) {
     TaskJacobianOptions options;

@@ -229,6 +229,75 @@ TEST(JacobianBatch, ManyThreadsAtTheSameTime) {
   for (bool is_same : same) EXPECT_TRUE(is_same);
 }
 
+/// The entries of the patterns of one example's dense results, and zero elsewhere.
+template <class T>
+void expect_entries_of(const Jacobian& dense, const std::vector<T>& all, const Jacobian& sparse,
+                       const std::vector<T>& entries) {
+  std::size_t place = 0, next = 0;
+  for (std::size_t i = 0; i < dense.output_count(); ++i)
+    for (std::int64_t e = 0; e < dense.output_type(i).element_count(); ++e)
+      ASSERT_EQ(entries.at(next++), all[place++]);
+  for (std::size_t i = 0; i < dense.output_count(); ++i)
+    for (std::size_t k = 0; k < dense.wrt().size(); ++k) {
+      const SparsePattern pattern = sparse.block_pattern(i, k);
+      ASSERT_EQ(pattern, dense.block_pattern(i, k));
+      std::vector<T> rebuilt(static_cast<std::size_t>(pattern.row_count * pattern.column_count), T(0));
+      for (std::size_t entry = 0; entry < pattern.rows.size(); ++entry)
+        rebuilt[static_cast<std::size_t>(pattern.rows[entry] * pattern.column_count +
+                                         pattern.columns[entry])] = entries.at(next++);
+      for (T value : rebuilt) ASSERT_EQ(value, all[place++]) << i << " " << k;
+    }
+  EXPECT_EQ(next, entries.size());
+}
+
+template <class T>
+void expect_entries_of_dense_blocks() {
+  for (int threads : {1, 2})
+    for (const char* backend : {"jit", "reference"})
+      for (std::int64_t compiled_for : {std::int64_t{1}, std::int64_t{1500}}) {
+        JacobianOptions options{.backend = backend, .threads = threads, .batch = compiled_for};
+        const Jacobian dense = small_jacobian<T>(options);
+        options.format = BlockFormat::coo;
+        const Jacobian sparse = small_jacobian<T>(options);
+        for (BatchLayout layout : {kStructures, kArrays})
+          for (std::int64_t batch : {std::int64_t{19}, compiled_for}) {
+            Data<T> whole(dense, batch, layout, layout, 3), entries(sparse, batch, layout, layout, 3);
+            whole.run(dense);
+            entries.run(sparse);
+            for (std::int64_t b : {std::int64_t{0}, batch / 2, batch - 1})
+              expect_entries_of(dense, whole.example(dense, b), sparse, entries.example(sparse, b));
+            if (::testing::Test::HasFatalFailure()) return;
+          }
+      }
+}
+
+TEST(JacobianBatch, SparseResultsAreTheEntriesOfDenseOnes) {
+  expect_entries_of_dense_blocks<double>();
+  expect_entries_of_dense_blocks<float>();
+}
+
+TEST(JacobianBatch, PatternsAreSortedByRow) {
+  const Jacobian J = small_jacobian<double>({.batch = 8, .format = BlockFormat::coo});
+  EXPECT_EQ(J.block_pattern(1, 1), (SparsePattern{3, 3, {0, 1, 2}, {0, 1, 2}}));  // sin(x)*a by x
+  EXPECT_EQ(J.block_type(1, 1), (TensorType{DType::f64, {3}}));
+  EXPECT_EQ(J.block_pattern(0, 2).entry_count(), 6);  // M*x by M: a row of M for each row
+  EXPECT_EQ(J.block_pattern(1, 3).entry_count(), 0);  // sin(x)*a by N
+  EXPECT_EQ(J.block_type(1, 3), (TensorType{DType::f64, {0}}));
+}
+
+TEST(JacobianBatch, SparseTensorsHaveTheEntriesLast) {
+  const auto f = [](auto x, auto w) { return x * w; };
+  for (const char* backend : {"reference", "jit"}) {
+    const Jacobian J =
+        jacobian(f, {{"x", {DType::f64, {2}}}, {"w", {DType::f64, {2}}}},
+                 {.wrt = {"w"}, .backend = backend, .batch = 3, .shared = {"w"}, .format = BlockFormat::coo});
+    const Tensor w = Tensor::of<double>({2}, {3.0, 5.0});
+    EXPECT_EQ(J.run_batch({Tensor::of<double>({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}), w}).blocks[0][0],
+              Tensor::of<double>({3, 2}, {1.0, 2.0, 3.0, 4.0, 5.0, 6.0}));
+    EXPECT_EQ(J({Tensor::of<double>({2}, {1.0, 2.0}), w}).blocks[0][0], Tensor::of<double>({2}, {1.0, 2.0}));
+  }
+}
+
 TEST(JacobianBatch, MistakesAreNamed) {
   const auto f = [](auto x, auto w) { return x * w; };
   const auto compile = [&](JacobianOptions options) {

@@ -124,6 +124,19 @@ TEST(Contract, BenchOfTasksWithAndWithoutBatchAxis) {
     }
 }
 
+TEST(Contract, BenchOfStructuralNonZeros) {
+  EXPECT_EQ(run_json({"bench", "Simple", "--repetitions", "1"})["format"], "dense");
+  for (const char* task : {"RoeFlux_3d", "HumanHeartDipole", "Encoder"})
+    for (const char* batch : {"1", "5"}) {
+      const Json json = run_json({"bench", task, "--batch", batch, "--repetitions", "1", "--dtype", "f64",
+                                  "--orders", "reverse", "--format", "coo"});
+      EXPECT_EQ(json["format"], "coo");
+      EXPECT_LT(json["rows"][0]["max_rel_error"], 1e-9) << task;
+    }
+  EXPECT_THAT(run_ok({"bench", "Simple", "--repetitions", "1", "--format", "coo"}).out,
+              HasSubstr("structural non-zeros only"));
+}
+
 /// Structure and what holds on any machine, however busy.
 TEST(Contract, BenchPeak) {
   const Json json = run_json({"bench", "peak", "--threads", "2", "--dtype", "f64"});

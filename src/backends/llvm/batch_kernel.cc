@@ -50,10 +50,33 @@ std::vector<std::size_t> sizes(const std::vector<std::size_t>& first) {
   return result;
 }
 
+/// About the cycles of one tile: what divides or calls takes longer, and a vector is
+/// written to the second cache at half a line a cycle.
+std::int64_t estimated_cycles(const scalar::Program& program) {
+  std::int64_t cycles = 2 * static_cast<std::int64_t>(program.stores.size());
+  for (const scalar::Node& node : program.nodes)
+    cycles += scalar::is_function(node.op)                                ? 40
+              : node.op == scalar::Op::div || node.op == scalar::Op::sqrt ? 12
+                                                                          : 1;
+  return cycles;
+}
+
+/// Cycles; handing a part to another thread and waiting for it takes about 3,000.
+constexpr std::int64_t kWorthThreads = 10'000;
+
+/// Short runs are cut into one task for each thread, so that a thread finds the lines that
+/// it wrote before in its own cache; long ones into several, for a thread may be late.
+std::int64_t tiles_per_task(std::int64_t tiles, std::int64_t threads, std::int64_t tile_cycles) {
+  constexpr std::int64_t kLongCycles = 1'000'000;
+  const std::int64_t tasks = tiles * tile_cycles < kLongCycles ? threads : threads * 8;
+  return (tiles + tasks - 1) / tasks;
+}
+
 }  // namespace
 
 struct BatchKernel::State {
   scalar::Program program;
+  std::int64_t tile_cycles = 0;  ///< see estimated_cycles
   std::unique_ptr<Session> session;
   TilePlan plan;
   int threads = 0;
@@ -99,6 +122,7 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
   if (const std::vector<std::string> reasons = scalar::reasons_against(program); !reasons.empty())
     throw Unsupported("program '" + program.name() + "' has no scalar form: " + join(reasons, "; "));
   state_->program = scalar::scalarize(program);
+  state_->tile_cycles = estimated_cycles(state_->program);
   state_->threads = options.threads > 0 ? options.threads : cpu::available_threads();
   const Level usual = state_->program.nodes.size() <= kLargestFull ? Level::full : Level::quick;
   const int lanes =
@@ -136,13 +160,9 @@ std::int64_t BatchKernel::operations() const {
 
 void BatchKernel::run(const BatchRun& run) const {
   const TilePlan& plan = state_->plan;
-  // One task on one thread; else long enough to pay for claiming, and several for each.
-  constexpr std::int64_t kFewestTiles = 16;
   const std::int64_t tiles = (run.examples + plan.lanes - 1) / plan.lanes;
-  const std::int64_t work = tiles * static_cast<std::int64_t>(state_->program.nodes.size());
-  const std::int64_t threads = work < 100'000 ? 1 : state_->threads;
-  const std::int64_t share = threads == 1 ? tiles : tiles / (threads * 8) / kFewestTiles * kFewestTiles;
-  const std::int64_t examples_per_task = std::max(share, kFewestTiles) * plan.lanes;
+  const std::int64_t threads = tiles * state_->tile_cycles < kWorthThreads ? 1 : state_->threads;
+  const std::int64_t examples_per_task = tiles_per_task(tiles, threads, state_->tile_cycles) * plan.lanes;
   const std::int64_t tasks = (run.examples + examples_per_task - 1) / examples_per_task;
   const int used = static_cast<int>(std::min(threads, tasks));
   const auto workspaces =

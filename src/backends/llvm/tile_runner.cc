@@ -34,8 +34,9 @@ TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape) {
   for (const scalar::Program::Output& store : program.stores)
     if (const scalar::Node& node = program.nodes[store.value]; node.op == scalar::Op::constant)
       plan.constants.push_back({store.output, store.element, program.constants[node.operands[0]]});
-  // The rows of a block that are used, all together, shall fit into a first cache.
-  constexpr std::size_t kBlockBytes = 32 << 10;
+  // The rows of a block that are used, all together, shall stay in a first cache beside the
+  // results that they become.
+  constexpr std::size_t kBlockBytes = 16 << 10;
   std::size_t rows = plan.first_in.back();
   for (std::size_t k = 0; k < program.outputs.size(); ++k) {
     const std::size_t size = plan.first_out[k + 1] - plan.first_out[k];

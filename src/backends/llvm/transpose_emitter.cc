@@ -71,6 +71,8 @@ class Emitter {
 
   /// A few elements interleave in as many vectors; more go in blocks of `lanes` elements.
   void emit_tile(llvm::Value* rows, llvm::Value* examples) {
+    constexpr std::int64_t kInRegisters = 15;
+    if (elements_ % 2 != 0 && elements_ <= kInRegisters && lanes_ > 1) return emit_rotated(rows, examples);
     if (elements_ <= std::min<std::int64_t>(4, lanes_ - 1)) return emit_interleaved(rows, examples);
     constexpr std::int64_t kUnrolled = 4;
     const std::int64_t blocks = elements_ / lanes_, rest = elements_ % lanes_;
@@ -128,6 +130,59 @@ class Emitter {
         });
         builder_.CreateAlignedStore(value, packed(v), element_alignment());
       }
+    }
+  }
+
+  /// An odd number n of elements, coprime to the L lanes. Lane i of the j-th vector of
+  /// examples holds element k = (L*j + i) mod n of example (L*j + i)/n. With m = L*j mod n
+  /// as the number of that vector, k = m + i mod n: after one permutation of each row,
+  /// lane i only has to move by i vectors, which takes log n blends of all vectors. All
+  /// stores are of whole vectors.
+  void emit_rotated(llvm::Value* rows, llvm::Value* examples) {
+    const std::int64_t n = elements_;
+    std::vector<std::int64_t> vector_of(static_cast<std::size_t>(n));
+    for (std::int64_t j = 0; j < n; ++j) vector_of[static_cast<std::size_t>(lanes_ * j % n)] = j;
+    const auto packed = [&](std::int64_t m) {
+      return moved(examples, number(vector_of[static_cast<std::size_t>(m)] * lanes_ * size_));
+    };
+    const auto example_of = [&](std::int64_t k, std::int64_t i) {
+      return (vector_of[static_cast<std::size_t>((k - i % n + n) % n)] * lanes_ + i) / n;
+    };
+    Vectors v;
+    if (direction_ == Direction::rows_to_examples) {
+      for (std::int64_t k = 0; k < n; ++k) {
+        std::vector<int> lanes;
+        for (std::int64_t i = 0; i < lanes_; ++i) lanes.push_back(static_cast<int>(example_of(k, i)));
+        v.push_back(builder_.CreateShuffleVector(load(row(rows, k), lanes_, row_alignment()), lanes));
+      }
+      rotate(v, 1);
+      for (std::int64_t m = 0; m < n; ++m)
+        builder_.CreateAlignedStore(v[static_cast<std::size_t>(m)], packed(m), element_alignment());
+      return;
+    }
+    for (std::int64_t m = 0; m < n; ++m) v.push_back(load(packed(m), lanes_, element_alignment()));
+    rotate(v, -1);
+    for (std::int64_t k = 0; k < n; ++k) {
+      std::vector<int> lanes(static_cast<std::size_t>(lanes_));
+      for (std::int64_t i = 0; i < lanes_; ++i)
+        lanes[static_cast<std::size_t>(example_of(k, i))] = static_cast<int>(i);
+      builder_.CreateAlignedStore(builder_.CreateShuffleVector(v[static_cast<std::size_t>(k)], lanes),
+                                  row(rows, k), row_alignment());
+    }
+  }
+
+  /// Lane i of vector m becomes that of vector m + sign*i.
+  void rotate(Vectors& v, std::int64_t sign) {
+    const auto n = static_cast<std::int64_t>(v.size());
+    for (std::int64_t step = 1; step < std::min(n, lanes_); step *= 2) {
+      std::vector<int> mask;
+      for (std::int64_t i = 0; i < lanes_; ++i)
+        mask.push_back(static_cast<int>(i % n & step ? lanes_ + i : i));
+      const Vectors from = v;
+      for (std::int64_t m = 0; m < n; ++m)
+        v[static_cast<std::size_t>(m)] =
+            shuffle(from[static_cast<std::size_t>(m)],
+                    from[static_cast<std::size_t>((m + sign * step + n) % n)], mask);
     }
   }
 
