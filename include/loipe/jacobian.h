@@ -99,7 +99,8 @@ class Jacobian {
 
   /// Evaluates on the caller's memory, nothing is copied: row-major elements of type
   /// T for all arguments, all outputs, and all blocks (output by output). The dtypes
-  /// of the program must be T's, the sizes those of the types (UserError).
+  /// of the program must be T's, the sizes those of the types (UserError). Outputs and
+  /// blocks overlap neither each other nor arguments; this is not checked.
   template <class T>
   void run(std::span<const std::span<const T>> arguments, std::span<const std::span<T>> outputs,
            std::span<const std::span<T>> blocks) const;

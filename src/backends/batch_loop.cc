@@ -25,12 +25,14 @@ void copy_strided(std::byte* to, std::size_t to_stride, const std::byte* from, s
 }
 
 void read_example(Tensor& to, ConstBytes rows, std::int64_t example, std::int64_t stride) {
+  if (rows.empty()) return;  // and perhaps nowhere
   const std::size_t size = size_of(to.dtype());
   copy_strided(to.bytes().data(), size, rows.data() + static_cast<std::size_t>(example) * size,
                static_cast<std::size_t>(stride) * size, to.element_count(), size);
 }
 
 void write_example(Bytes rows, const Tensor& from, std::int64_t example, std::int64_t stride) {
+  if (rows.empty()) return;
   const std::size_t size = size_of(from.dtype());
   copy_strided(rows.data() + static_cast<std::size_t>(example) * size,
                static_cast<std::size_t>(stride) * size, from.bytes().data(), size, from.element_count(),
