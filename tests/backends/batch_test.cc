@@ -2,6 +2,7 @@
 // Law: batches of random programs agree with the interpreter example by example, in all
 // layouts, and write nothing but their results.
 #include <cstring>
+#include <thread>
 
 #include "backends/backend_testing.h"
 #include "backends/random_program.h"
@@ -187,6 +188,20 @@ TEST_P(Batches, LoopsOverExamplesAgreeWithTheReference) {
     expect_batches_agree(c, *one, *two);
     if (HasFailure()) return;
   }
+}
+
+/// Compilers share nothing but what is made once, and the folder of cached code.
+TEST(BatchCompilers, ConcurrentCompilesAgree) {
+  const Case c(2, DType::f64);
+  const auto compile_and_run = [&] {
+    return run_batch(*find_backend("jit").compile(c.program, {.threads = 2, .batch = kBatch}), c, 0, kBatch);
+  };
+  const std::vector<Tensor> expected = compile_and_run();
+  std::vector<std::vector<Tensor>> results(4);
+  std::vector<std::thread> threads;
+  for (std::vector<Tensor>& result : results) threads.emplace_back([&] { result = compile_and_run(); });
+  for (std::thread& thread : threads) thread.join();
+  for (const std::vector<Tensor>& result : results) EXPECT_TRUE(result == expected);
 }
 
 /// Sizes beyond all numbers are refused, not wrapped around.

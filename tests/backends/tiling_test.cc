@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tiles: the same bits whatever their size, and less memory.
-#include <cstring>
-
 #include "backends/backend_testing.h"
 #include "backends/cpu/executable.h"
 #include "backends/cpu/lowering/lowering.h"
@@ -27,8 +25,7 @@ std::vector<Tensor> run_in_tiles(const Program& program, std::span<const Tensor>
 void expect_same_bits(const std::vector<Tensor>& actual, const std::vector<Tensor>& expected) {
   ASSERT_EQ(actual.size(), expected.size());
   for (std::size_t i = 0; i < actual.size(); ++i)
-    EXPECT_EQ(std::memcmp(actual[i].bytes().data(), expected[i].bytes().data(), expected[i].bytes().size()),
-              0)
+    EXPECT_TRUE(std::ranges::equal(actual[i].bytes(), expected[i].bytes()))
         << "output " << i << " " << to_string(expected[i].type());
 }
 
