@@ -96,9 +96,8 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
     result_types_.push_back(batch_.result_type(compilation_.optimised.type(output)));
   if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
     throw ResourceError("'" + subject.name() + "' with " + std::to_string(batch_.examples) +
-                        " examples needs " + with_thousands(static_cast<std::int64_t>(peak_bytes())) +
-                        " bytes, but --memory-limit is " +
-                        with_thousands(static_cast<std::int64_t>(options.memory_limit)));
+                        " examples needs " + std::to_string(peak_bytes()) + " bytes, but --memory-limit is " +
+                        std::to_string(options.memory_limit));
 }
 
 std::string TaskJacobian::result_name(std::size_t i) const {

@@ -106,6 +106,25 @@ TEST_P(Tiles, OpsHaveTheSameBits) {
   EXPECT_GT(tiled, 150) << "the samples hardly exercise tiling";
 }
 
+/// A sum reads through a transpose of a value that a region computes.
+TEST(Tiles, AViewOfAMemberIsReadAsWithoutTiles) {
+  Builder b;
+  const Value x = b.argument("x", {DType::f64, {64, 5, 5}});
+  const Value size = b.emit("abs", {x});
+  const Value c = b.emit("add", {b.emit("sin", {size}), size});
+  const Value turned = b.emit("transpose", {c}, {{"permutation", Integers{0, 2, 1}}});
+  const Value sum = b.emit("reduce_sum", {turned}, {{"axes", Integers{0, 1}}});
+  const Value rows = b.emit("reduce_sum", {turned}, {{"axes", Integers{2}}});
+  const Program program = b.finish({sum, rows});
+  Tensor argument(TensorType{DType::f64, {64, 5, 5}});
+  Rng rng(5);
+  for (std::int64_t i = 0; i < argument.element_count(); ++i) argument.set(i, rng.normal());
+  const std::vector<Tensor> whole = run_in_tiles(program, {&argument, 1}, kNoTiles);
+  for (std::int64_t tile_bytes : {64, 512, 4096, 32768})
+    for (bool is_parallel : {false, true})
+      expect_same_bits(run_in_tiles(program, {&argument, 1}, {tile_bytes, is_parallel}), whole);
+}
+
 Program jacobian_program(const std::string& task, std::int64_t scale, const std::string& order, DType dtype) {
   const Task& t = find_task(task);
   const Program primal = t.build({.scale = scale, .batch = 1, .dtype = dtype});

@@ -15,18 +15,21 @@ namespace loipe {
 
 namespace {
 
-/// Smaller tiles until a run needs at most `limit` bytes (0: no limit), then fewer threads, each of which
-/// has a tile of its own. The last try if none fits. Results are the same whichever it is.
+/// Smaller tiles until a run needs at most `limit` bytes (0: no limit), then the same with fewer threads,
+/// each of which has a tile of its own. If none fits, the one that needs least. Results are the same
+/// whichever it is.
 std::unique_ptr<Executable> compile_within(const Program& program, int threads, std::size_t limit) {
-  constexpr std::int64_t kSmallestTile = 4096;
-  cpu::TilingOptions tiling;
+  constexpr std::int64_t kSmallestTile = 2048;
+  std::unique_ptr<Executable> least;
   while (true) {
-    auto executable = std::make_unique<cpu::CpuExecutable>(
-        program, cpu::lower(program, cpu::kernels_of_this_cpu(), tiling), threads);
-    if (limit == 0 || executable->peak_bytes() <= limit) return executable;
-    if (tiling.tile_bytes > kSmallestTile) tiling.tile_bytes /= 4;
-    else if (threads > 1) threads = (threads + 1) / 2;
-    else return executable;
+    for (cpu::TilingOptions tiling; tiling.tile_bytes >= kSmallestTile; tiling.tile_bytes /= 4) {
+      auto executable = std::make_unique<cpu::CpuExecutable>(
+          program, cpu::lower(program, cpu::kernels_of_this_cpu(), tiling), threads);
+      if (limit == 0 || executable->peak_bytes() <= limit) return executable;
+      if (!least || executable->peak_bytes() < least->peak_bytes()) least = std::move(executable);
+    }
+    if (threads == 1) return least;
+    threads = (threads + 1) / 2;
   }
 }
 

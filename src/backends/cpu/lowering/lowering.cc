@@ -9,15 +9,36 @@ namespace loipe::cpu {
 
 namespace {
 
-/// Per node: a region computes it, and something else reads it.
-std::vector<bool> values_that_leave_their_region(const Program& program, const Tiling& tiling) {
-  std::vector<bool> leaves(program.size(), false);
-  if (tiling.regions.empty()) return leaves;
-  for (Value output : program.outputs()) leaves[output.index] = true;
+/// Lowered as a view of its operand, where that is possible.
+bool may_be_view(const Program& program, Value node) {
+  const std::string_view op = program.op(node).name.value;
+  if (op == "einsum") return program.operands(node).size() == 1;
+  return op == "transpose" || op == "reshape" || op == "broadcast_in_dim" || op == "slice" || op == "gather";
+}
+
+/// What others read of regions. A view is not written for them, but made again around the region, of the
+/// value that it shows: otherwise the strides in which a sum reads it, and with them the order of the sum,
+/// would depend on the tiling.
+Leaving values_that_leave_their_region(const Program& program, const Tiling& tiling) {
+  Leaving leaving{std::vector<bool>(program.size(), false), std::vector<bool>(program.size(), false)};
+  if (tiling.regions.empty()) return leaving;
+  std::vector<bool> is_read(program.size(), false);
   for (Value node : tiling.order)
     for (Value operand : program.operands(node))
-      if (tiling.region_of[operand.index] != tiling.region_of[node.index]) leaves[operand.index] = true;
-  return leaves;
+      if (tiling.region_of[operand.index] != tiling.region_of[node.index]) is_read[operand.index] = true;
+  for (auto node = tiling.order.rbegin(); node != tiling.order.rend(); ++node) {
+    if (!is_read[node->index]) continue;
+    leaving.is_written[node->index] = true;
+    const std::int32_t region = tiling.region_of[node->index];
+    if (region == Tiling::kNone || !may_be_view(program, *node)) continue;
+    leaving.is_written[node->index] = false;
+    leaving.is_made_again[node->index] = true;
+    for (Value operand : program.operands(*node))
+      if (tiling.region_of[operand.index] == region) is_read[operand.index] = true;
+  }
+  for (Value output : program.outputs())
+    if (!leaving.is_made_again[output.index]) leaving.is_written[output.index] = true;
+  return leaving;
 }
 
 }  // namespace
@@ -57,13 +78,13 @@ Plan Lowering::run() {
     define(argument, view);
   }
   const Tiling tiling = find_regions(program_, tiling_);
-  const std::vector<bool> escapes = values_that_leave_their_region(program_, tiling);
+  const Leaving leaving = values_that_leave_their_region(program_, tiling);
   for (Value node : tiling.order) {
     const std::int32_t region = tiling.region_of[node.index];
     if (region == Tiling::kNone) {
       if (uses_[node.index] > 0 && !is_defined_[node.index]) lower_node(node);
     } else if (const Region& r = tiling.regions[static_cast<std::size_t>(region)]; node == r.nodes.front()) {
-      lower_region(r, escapes);
+      lower_region(r, leaving);
     }
   }
   write_outputs();

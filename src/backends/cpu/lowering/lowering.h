@@ -28,6 +28,12 @@ struct BorderViews {
   static BorderViews contiguous(const Program& program);
 };
 
+/// Per node of a program with regions.
+struct Leaving {
+  std::vector<bool> is_written;     ///< by the region that computes it, as a whole
+  std::vector<bool> is_made_again;  ///< around the region, by its node
+};
+
 /// The state of lowering: which buffers and steps there are, where each value lies,
 /// and how often it is still needed.
 class Lowering {
@@ -78,12 +84,12 @@ class Lowering {
  private:
   void count_uses();
   void lower_node(Value node);
-  void lower_region(const Region& region, const std::vector<bool>& escapes);
+  void lower_region(const Region& region, const Leaving& leaving);
   std::vector<StridedView> tile_inputs(const TileProgram& tile, std::int64_t extent);
   StridedView transposed_copy(const StridedView& matrix);
   std::unique_ptr<TilePlan> plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
                                       std::span<const StridedView> outputs) const;
-  void consume_uses_inside(const Region& region);
+  void consume_uses_inside(const Region& region, const Leaving& leaving);
   void write_outputs();
   BufferId new_buffer(BufferKind kind, std::size_t bytes, std::size_t position = 0);
   void touch(BufferId buffer);

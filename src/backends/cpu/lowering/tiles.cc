@@ -28,20 +28,35 @@ std::shared_ptr<const Tensor> counted(std::int64_t extent) {
   return numbers;
 }
 
-/// Whether the argument is a matrix that only stands in products as the right factor with the
-/// summed label last: "..b,cb->..c".
+/// Whether in this product the matrix is the right factor with the summed label last: "ab,cb->ac", with
+/// batch labels in the rest. There, and not in other sums, the order of the
+/// terms does not depend on strides.
+bool is_right_factor(const Program& program, Value product, std::size_t place) {
+  const EinsumSpec spec = EinsumSpec::parse(program.attributes(product).text("spec"));
+  const std::vector<Label>&own = spec.operands[place], &other = spec.operands[1 - place];
+  const auto has = [](const std::vector<Label>& labels, Label label) {
+    return std::ranges::find(labels, label) != labels.end();
+  };
+  if (spec.result.empty() || own[0] != spec.result.back() || own[0] == own[1]) return false;
+  if (has(other, own[0]) || !has(other, own[1]) || has(spec.result, own[1])) return false;
+  const Shape& shape = program.shape(program.operands(product)[1 - place]);
+  for (std::size_t axis = 0; axis < other.size(); ++axis)
+    if (shape[axis] > 1 && has(spec.result, other[axis])) return true;
+  return false;
+}
+
+/// Whether the argument is a matrix that stands nowhere but as such a factor.
 bool wants_transposed(const Program& program, Value argument) {
-  if (program.shape(argument).size() != 2 || !is_floating(program.type(argument).dtype)) return false;
+  const Shape& shape = program.shape(argument);
+  if (shape.size() != 2 || shape[0] == 1 || shape[1] == 1 || !is_floating(program.type(argument).dtype))
+    return false;
   bool is_used = false;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     const std::span<const Value> operands = program.operands(Value{i});
     const auto place = std::ranges::find(operands, argument);
     if (place == operands.end()) continue;
-    if (operands.size() != 2 || operands[0] == operands[1] || program.op(Value{i}).name.value != "einsum")
-      return false;
-    const EinsumSpec spec = EinsumSpec::parse(program.attributes(Value{i}).text("spec"));
-    const std::vector<Label>& own = spec.operands[static_cast<std::size_t>(place - operands.begin())];
-    if (spec.result.empty() || own[0] != spec.result.back() || std::ranges::count(spec.result, own[1]) > 0)
+    if (operands.size() != 2 || operands[0] == operands[1] || program.op(Value{i}).name.value != "einsum" ||
+        !is_right_factor(program, Value{i}, static_cast<std::size_t>(place - operands.begin())))
       return false;
     is_used = true;
   }
@@ -104,34 +119,37 @@ std::unique_ptr<TilePlan> Lowering::plan_tile(const TileProgram& tile, std::span
   return result;
 }
 
-/// Members use values outside and each other; a member without uses is not computed.
-void Lowering::consume_uses_inside(const Region& region) {
+/// Members use values outside and each other; a member without uses is not computed, and
+/// what is made again still has its uses to come.
+void Lowering::consume_uses_inside(const Region& region, const Leaving& leaving) {
   std::vector<Value> live;
   for (Value node : region.nodes)
-    if (uses_[node.index] > 0) live.push_back(node);
+    if (uses_[node.index] > 0 && !leaving.is_made_again[node.index]) live.push_back(node);
   for (Value node : live)
     for (Value operand : program_.operands(node)) consume_value(operand);
 }
 
-void Lowering::lower_region(const Region& region, const std::vector<bool>& escapes) {
+void Lowering::lower_region(const Region& region, const Leaving& leaving) {
   fusion_.close_all();
-  const TileProgram tile = tile_program(program_, region, region.slice, escapes);
+  const TileProgram tile = tile_program(program_, region, region.slice, leaving.is_written);
   const std::vector<StridedView> reads = tile_inputs(tile, region.extent);
   std::vector<BufferId> consumed;
   for (Value node : region.nodes)
-    if (uses_[node.index] > 0)
+    if (uses_[node.index] > 0 && !leaving.is_made_again[node.index])
       for (Value operand : program_.operands(node))
         if (!region.contains(operand)) consumed.push_back(views_[operand.index].buffer);
-  consume_uses_inside(region);
+  consume_uses_inside(region, leaving);
   std::vector<StridedView> writes;
   for (const TileProgram::Output& output : tile.outputs) writes.push_back(define_new(output.value));
 
   std::unique_ptr<TilePlan> last;
   if (const std::int64_t rest = region.extent % region.slice; rest != 0)
-    last = plan_tile(tile_program(program_, region, rest, escapes), reads, writes);
+    last = plan_tile(tile_program(program_, region, rest, leaving.is_written), reads, writes);
   emit(make_tiled_step(region.extent, region.slice, plan_tile(tile, reads, writes), std::move(last)), reads,
        writes);
   for (BufferId buffer : consumed) consume_buffer(buffer);
+  for (Value node : region.nodes)
+    if (leaving.is_made_again[node.index] && uses_[node.index] > 0) lower_node(node);
 }
 
 }  // namespace loipe::cpu
