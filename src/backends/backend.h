@@ -22,6 +22,8 @@ struct BackendOptions {
   int threads = 0;
   /// Bytes that a run may need (see Executable::peak_bytes); 0 means no limit.
   std::size_t memory_limit = 0;
+  /// Bytes that the caller holds during a run and wants counted in the limit.
+  std::size_t reserved_bytes = 0;
   /// Examples of one run_batch. More than 1 lets a back end compile for running over
   /// examples; any number of them may be run all the same.
   std::int64_t batch = 1;

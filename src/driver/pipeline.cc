@@ -60,9 +60,11 @@ Compilation accumulate_and_optimise(const Program& primal, const CompileOptions&
 Compilation compile(const Program& primal, const CompileOptions& options) {
   const Backend& backend = find_backend(options.backend);
   Compilation result = accumulate_and_optimise(primal, options);
+  BackendOptions backend_options = options.backend_options;
+  if (options.reserved_bytes) backend_options.reserved_bytes = options.reserved_bytes(result.optimised);
   // Turn the optimised program into something that runs.
-  result.executable = timed(result.times, "back end",
-                            [&] { return backend.compile(result.optimised, options.backend_options); });
+  result.executable =
+      timed(result.times, "back end", [&] { return backend.compile(result.optimised, backend_options); });
   return result;
 }
 

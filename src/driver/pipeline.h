@@ -20,6 +20,8 @@ struct CompileOptions {
   std::string backend = "jit";
   BackendOptions backend_options = {};
   BlockValues block_values = BlockValues::all;
+  /// Given the optimised program: BackendOptions::reserved_bytes.
+  std::function<std::size_t(const Program&)> reserved_bytes = {};
 };
 
 struct StageTime {

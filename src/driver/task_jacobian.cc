@@ -59,7 +59,19 @@ CompileOptions compile_options(const TaskJacobianOptions& options, AccumulationR
                               .batch = batch,
                               .flush_subnormals = options.flush_subnormals,
                               .use_code_cache = options.use_code_cache},
-          .block_values = options.block_values};
+          .block_values = options.block_values,
+          .reserved_bytes = {}};
+}
+
+/// Inputs and results of all examples, beyond those of the one that runs.
+std::size_t bytes_of_other_examples(const Program& primal, const Program& optimised, const BatchPlan& batch) {
+  std::size_t bytes = total_bytes(batch.argument_types(primal));
+  for (Value argument : primal.arguments()) bytes -= primal.type(argument).byte_size();
+  for (Value output : optimised.outputs()) {
+    const TensorType& type = optimised.type(output);
+    bytes += batch.result_type(type).byte_size() - type.byte_size();
+  }
+  return bytes;
 }
 
 /// Examples do not mix, so a program with a batch axis can also be run example by
@@ -88,8 +100,12 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
   wrt_ = resolve_wrt(program_, options.wrt);
   if (batch_.kind == BatchPlan::Kind::axis)
     per_example_ = compile_per_example(subject, options, wrt_, batch_);
-  const CompileOptions compiling =
+  CompileOptions compiling =
       compile_options(options, {wrt_, order_, batch_.program_axis()}, loop_examples(batch_));
+  if (batch_.kind == BatchPlan::Kind::loop)
+    compiling.reserved_bytes = [&](const Program& optimised) {
+      return bytes_of_other_examples(program_, optimised, batch_);
+    };
   compilation_ = per_example_ ? accumulate_and_optimise(program_, compiling) : compile(program_, compiling);
   input_types_ = batch_.argument_types(program_);
   for (Value output : compilation_.optimised.outputs())

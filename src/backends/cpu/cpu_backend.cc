@@ -57,7 +57,9 @@ class CpuBackend final : public Backend {
     if (options.batch > 1)
       if (auto executable = compile_for_batches(program, batch_options)) return executable;
 #endif
-    return compile_within(program, threads, options.memory_limit);
+    const std::size_t left =
+        options.memory_limit > options.reserved_bytes ? options.memory_limit - options.reserved_bytes : 1;
+    return compile_within(program, threads, options.memory_limit == 0 ? 0 : left);
   }
 };
 

@@ -22,6 +22,7 @@
 #include <string_view>
 
 #include "backends/code_cache.h"
+#include "backends/cpu/simd_level.h"
 #include "base/check.h"
 
 #if __has_include(<gnu/libc-version.h>)
@@ -57,23 +58,11 @@ void expect(llvm::Error error, const char* what) {
   if (error) throw InternalError(std::string(what) + ": " + llvm::toString(std::move(error)));
 }
 
-std::string_view forced_simd() {
-  const char* text = std::getenv("LOIPE_SIMD");
-  return text ? text : "";
-}
-
 }  // namespace
 
+/// The prepared kernels and the code made here have vectors of one width.
 int vector_bytes() {
-  const std::string_view forced = forced_simd();
-#if defined(__x86_64__)
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw");
-  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if (avx512 && forced != "avx2" && forced != "baseline") return 64;
-  if (avx2 && forced != "baseline") return 32;
-#endif
-  return 16;
+  return static_cast<int>(sizeof(float)) * static_cast<int>(cpu::kernels_of_this_cpu().f32.lanes);
 }
 
 struct Session::State {

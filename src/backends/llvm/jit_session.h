@@ -21,7 +21,7 @@ enum class Level { quick, moderate, full };
 enum class Contraction { anywhere, explicit_only };
 
 /// Width of the vectors that the running CPU adds and multiplies in one instruction,
-/// in bytes: 64, 32 or 16. LOIPE_SIMD=avx2 or baseline forces a narrower one.
+/// in bytes: 64, 32 or 16. LOIPE_SIMD chooses a narrower one (see kernels_of_this_cpu).
 int vector_bytes();
 
 /// Machine code in memory. Code stays as long as the session lives.
