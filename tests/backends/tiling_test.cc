@@ -140,28 +140,40 @@ INSTANTIATE_TEST_SUITE_P(Orders, TiledJacobian,
                                                           "markowitz-published"),
                                           testing::Values(2, 4)));
 
+/// The number that a refusal names.
+std::size_t least_bytes(const Backend& backend, const Program& program) {
+  try {
+    backend.compile(program, {.threads = 2, .memory_limit = 1});
+  } catch (const ResourceError& error) {
+    const std::string text = error.what();
+    return std::stoull(text.substr(text.rfind(' ', text.find(" bytes") - 1) + 1));
+  }
+  ADD_FAILURE() << "a limit of one byte was not refused";
+  return 0;
+}
+
 TEST_P(TiledJacobian, EveryMemoryLimitGivesTheSameBits) {
   const auto& [order, scale] = GetParam();
   const TaskOptions task_options{.scale = scale, .batch = 1, .dtype = DType::f32};
   const Program program = jacobian_program("Encoder", scale, order, DType::f32);
   const std::vector<Tensor> inputs = task_inputs(find_task("Encoder"), task_options, InputKind::rich, 3);
   const std::vector<Tensor> whole = run_in_tiles(program, inputs, kNoTiles);
-  const Backend& jit = find_backend("jit");
-  std::size_t limit = jit.compile(program, {.threads = 2})->peak_bytes();
-  std::size_t lowest = limit;
-  for (int tries = 0; tries < 12; ++tries, limit = limit * 4 / 5) {
-    try {
-      const auto executable = jit.compile(program, {.threads = 2, .memory_limit = limit});
-      EXPECT_LE(executable->peak_bytes(), limit);
-      lowest = std::min(lowest, executable->peak_bytes());
-      expect_same_bits(run_guarded(*executable, inputs), whole);
-    } catch (const ResourceError&) {
-      break;
-    }
-  }
   const cpu::CpuExecutable untiled(program, cpu::lower(program, cpu::kernels_of_this_cpu(), kNoTiles), 2);
+  const Backend& jit = find_backend("jit");
+  const std::size_t least = least_bytes(jit, program), most = untiled.peak_bytes();
+  ASSERT_LE(least, most);
+  // From a limit that needs no tiles to the one that all tiles just meet.
+  constexpr std::size_t kSteps = 8;
+  for (std::size_t step = 0; step <= kSteps; ++step) {
+    const std::size_t limit = most - (most - least) * step / kSteps;
+    SCOPED_TRACE("limit " + std::to_string(limit));
+    const auto executable = jit.compile(program, {.threads = 2, .memory_limit = limit});
+    EXPECT_LE(executable->peak_bytes(), limit);
+    expect_same_bits(run_guarded(*executable, inputs), whole);
+  }
+  EXPECT_THROW(jit.compile(program, {.threads = 2, .memory_limit = least - 1}), ResourceError);
   if (order == "forward" && scale == 4) {
-    EXPECT_LT(lowest, untiled.peak_bytes() * 2 / 3);
+    EXPECT_LT(least, most / 2);
   }
 }
 

@@ -2,6 +2,7 @@
 #include "backends/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <vector>
 
 #include "backends/cpu/executable.h"
 #include "backends/cpu/lowering/lowering.h"
@@ -15,22 +16,38 @@ namespace loipe {
 
 namespace {
 
-/// Smaller tiles until a run needs at most `limit` bytes (0: no limit), then the same with fewer threads,
-/// each of which has a tile of its own. If none fits, the one that needs least. Results are the same
-/// whichever it is.
+/// What a plan may be tried with, best first: the usual tiles, smaller ones, and none, since tiles that cut
+/// much can need more than they save.
+std::vector<cpu::TilingOptions> tilings() {
+  constexpr std::int64_t kSmallestTile = 2048, kNoTiles = std::int64_t{1} << 50;
+  std::vector<cpu::TilingOptions> all;
+  for (cpu::TilingOptions tiling; tiling.tile_bytes >= kSmallestTile; tiling.tile_bytes /= 4)
+    all.push_back(tiling);
+  all.push_back({.tile_bytes = kNoTiles, .is_parallel = false});
+  return all;
+}
+
+/// The first plan by which a run needs at most `limit` bytes (0: no limit), on fewer threads if need be, each
+/// of which has a tile of its own. If there is none, the one that needs least. Results
+/// are the same whichever it is.
 std::unique_ptr<Executable> compile_within(const Program& program, int threads, std::size_t limit) {
-  constexpr std::int64_t kSmallestTile = 2048;
-  std::unique_ptr<Executable> least;
-  while (true) {
-    for (cpu::TilingOptions tiling; tiling.tile_bytes >= kSmallestTile; tiling.tile_bytes /= 4) {
-      auto executable = std::make_unique<cpu::CpuExecutable>(
-          program, cpu::lower(program, cpu::kernels_of_this_cpu(), tiling), threads);
-      if (limit == 0 || executable->peak_bytes() <= limit) return executable;
-      if (!least || executable->peak_bytes() < least->peak_bytes()) least = std::move(executable);
-    }
-    if (threads == 1) return least;
-    threads = (threads + 1) / 2;
+  std::vector<cpu::Plan> plans;
+  const auto executable = [&](cpu::Plan& plan) {
+    return std::make_unique<cpu::CpuExecutable>(program, std::move(plan), threads);
+  };
+  const auto needed = [&](const cpu::Plan& plan) {
+    return cpu::CpuExecutable::peak_bytes_of(program, plan, threads);
+  };
+  for (const cpu::TilingOptions& tiling : tilings()) {
+    plans.push_back(cpu::lower(program, cpu::kernels_of_this_cpu(), tiling));
+    if (limit == 0 || needed(plans.back()) <= limit) return executable(plans.back());
   }
+  while (threads > 1) {
+    threads = (threads + 1) / 2;
+    for (cpu::Plan& plan : plans)
+      if (needed(plan) <= limit) return executable(plan);
+  }
+  return executable(*std::ranges::min_element(plans, {}, needed));
 }
 
 class CpuBackend final : public Backend {

@@ -78,11 +78,16 @@ CpuExecutable::CpuExecutable(const Program& program, Plan plan, int threads)
     : Executable(program), plan_(std::move(plan)), threads_(threads) {
   scratch_stride_ = plan_.scratch_bytes();
   shared_bytes_ = plan_.shared_bytes();
-  peak_bytes_ = plan_.arena_bytes + plan_.heap_bytes() + shared_bytes_ +
-                scratch_stride_ * static_cast<std::size_t>(threads_);
-  for (const auto& constant : plan_.constants) peak_bytes_ += constant->type().byte_size();
-  for (const TensorType& type : argument_types()) peak_bytes_ += type.byte_size();
-  for (const TensorType& type : output_types()) peak_bytes_ += type.byte_size();
+  peak_bytes_ = peak_bytes_of(program, plan_, threads);
+}
+
+std::size_t CpuExecutable::peak_bytes_of(const Program& program, const Plan& plan, int threads) {
+  std::size_t bytes = plan.arena_bytes + plan.heap_bytes() + plan.shared_bytes() +
+                      plan.scratch_bytes() * static_cast<std::size_t>(threads);
+  for (const auto& constant : plan.constants) bytes += constant->type().byte_size();
+  for (Value argument : program.arguments()) bytes += program.type(argument).byte_size();
+  for (Value output : program.outputs()) bytes += program.type(output).byte_size();
+  return bytes;
 }
 
 CpuExecutable::~CpuExecutable() = default;

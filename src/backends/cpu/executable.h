@@ -13,6 +13,8 @@ class CpuExecutable final : public Executable {
   ~CpuExecutable() override;
 
   std::size_t peak_bytes() const override { return peak_bytes_; }
+  /// What peak_bytes() would be.
+  static std::size_t peak_bytes_of(const Program& program, const Plan& plan, int threads);
 
  private:
   class Workspace;
