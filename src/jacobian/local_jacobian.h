@@ -68,8 +68,14 @@ struct LocalJacobian {
 class ImplicitJacobian {
  public:
   virtual ~ImplicitJacobian() = default;
+  /// Of the directions that it takes.
+  virtual DType dtype() const = 0;
   virtual bool has_vjp() const { return true; }
   virtual bool has_jvp() const { return true; }
+  /// The first so many axes of out and of in are tied: extents are equal, and nothing
+  /// mixes along them (a batch). Products keep them tied and form no entries between
+  /// different positions.
+  virtual std::size_t tied_axes() const { return 0; }
   /// [K, out...] -> [K, in...]; an Unsupported error when has_vjp() is false.
   virtual Value vjp(Builder& builder, Value cotangents) const = 0;
   /// [K, in...] -> [K, out...]

@@ -154,6 +154,7 @@ TEST(Multiply, AMaskedInfinityNeverMeetsAZero) {
 class RunningSum : public ImplicitJacobian {
  public:
   RunningSum(std::int64_t n, bool vjp, bool jvp) : n_(n), vjp_(vjp), jvp_(jvp) {}
+  DType dtype() const override { return DType::f64; }
   bool has_vjp() const override { return vjp_; }
   bool has_jvp() const override { return jvp_; }
   Value vjp(Builder& b, Value cotangents) const override { return times(b, cotangents, "ka,ab->kb"); }
