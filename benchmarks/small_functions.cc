@@ -18,6 +18,7 @@
 
 #include "base/text.h"
 #include "driver/machine.h"
+#include "driver/sparse_pattern.h"
 #include "driver/task_jacobian.h"
 #include "tasks/inputs.h"
 

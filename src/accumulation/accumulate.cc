@@ -120,7 +120,7 @@ Accumulation accumulate(const Program& program, const AccumulationRequest& reque
   for (std::size_t i = 0; i < program.outputs().size(); ++i)
     for (std::size_t k = 0; k < request.wrt.size(); ++k) {
       result.blocks.push_back(writer.block(elimination.graph(), i, k));
-      outputs.push_back(writer.dense(result.blocks.back(), i, k));
+      if (request.writes_blocks) outputs.push_back(writer.dense(result.blocks.back(), i, k));
     }
   result.program = builder.finish(std::move(outputs));
   return result;

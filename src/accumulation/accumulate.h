@@ -17,14 +17,16 @@ struct AccumulationRequest {
   /// does, and examples do not mix. Blocks by such an argument hold, per example,
   /// the derivative of the example's output by the example's own input: shape
   /// [B] + output + input, both without their batch axis. Empty: no batch axis.
-  std::vector<bool> batched;
+  std::vector<bool> batched = {};
+  /// Whether the program returns the dense blocks; without, they are structure only.
+  bool writes_blocks = true;
 };
 
 /// The Jacobian as a tensor program: the recorded elimination.
 struct Accumulation {
   /// The primal nodes (with their old numbers), partials, elimination, and the
-  /// dense blocks. Outputs: the primal outputs, then d(out i)/d(wrt k) for all i, k
-  /// in row-major order.
+  /// dense blocks. Outputs: the primal outputs, then, if asked for, d(out i)/d(wrt k)
+  /// for all i, k in row-major order.
   Program program;
   /// The same blocks as structure; values refer to nodes of `program`.
   std::vector<LocalJacobian> blocks;

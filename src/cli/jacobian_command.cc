@@ -44,6 +44,7 @@ Request parse(const Options& options) {
     throw UserError("--emit " + shortened(options.emit[0]) +
                     ": the one language is c, as in --emit c FOLDER");
   Request request{options.subject.subject(), {}, parse_jacobian_format(options.format), {}};
+  if (request.format != JacobianFormat::dense) request.options.block_values = BlockValues::entries;
   request.options.order = options.order;
   request.options.backend = options.backend;
   find_backend(options.backend);

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "driver/deviation.h"
+#include "driver/sparse_pattern.h"
 #include "driver/task_jacobian.h"
 
 namespace loipe {

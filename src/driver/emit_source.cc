@@ -7,7 +7,7 @@
 #include "backends/scalar/scalarize.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "driver/sparse_pattern.h"
+#include "jacobian/sparse_pattern.h"
 
 namespace loipe {
 
@@ -41,7 +41,7 @@ std::vector<c::Pattern> patterns_of(const TaskJacobian& jacobian) {
       if (jacobian.batch().is_batched(argument) && !jacobian.batch().program_axis().empty())
         in.erase(in.begin());
       const SparsePattern pattern =
-          sparse_pattern(jacobian.compilation().accumulation.blocks[block], program.shape(output), in);
+          sparse_pattern(jacobian.compilation().accumulation.blocks[block], {program.shape(output), in});
       patterns.push_back(
           {c_name(jacobian.result_name(jacobian.output_count() + block)), pattern.rows, pattern.columns});
       ++block;

@@ -2,7 +2,6 @@
 #include "driver/jacobian_file.h"
 
 #include "base/text.h"
-#include "driver/sparse_pattern.h"
 #include "tensor/safetensors.h"
 
 namespace loipe {
@@ -11,29 +10,18 @@ namespace {
 
 const std::vector<std::string> kFormatNames{"dense", "coo", "csr"};
 
-/// The positions of block `i`, shared by all examples.
-SparsePattern pattern_of(const TaskJacobian& jacobian, std::size_t i) {
-  const std::size_t columns = jacobian.wrt().size();
-  AccumulationRequest request;
-  request.wrt = jacobian.wrt();
-  request.batched = jacobian.batch().program_axis();
-  return block_pattern(jacobian.program(), request, jacobian.compilation().accumulation, i / columns,
-                       i % columns);
-}
-
 void append_sparse(NamedTensors& tensors, const std::string& name, const SparsePattern& pattern,
-                   const Tensor& dense, bool has_examples, JacobianFormat format) {
-  Tensor values = values_at(pattern, dense, has_examples);
+                   const Tensor& values, JacobianFormat format) {
   if (format == JacobianFormat::coo) {
     CooIndices indices = coo_indices(pattern);
     tensors.emplace_back(name + ".rows", std::move(indices.rows));
     tensors.emplace_back(name + ".cols", std::move(indices.columns));
-    tensors.emplace_back(name + ".values", std::move(values));
+    tensors.emplace_back(name + ".values", values);
   } else {
     CsrIndices indices = csr_indices(pattern);
     tensors.emplace_back(name + ".indptr", std::move(indices.indptr));
     tensors.emplace_back(name + ".indices", std::move(indices.indices));
-    tensors.emplace_back(name + ".data", std::move(values));
+    tensors.emplace_back(name + ".data", values);
   }
 }
 
@@ -55,7 +43,7 @@ Metadata metadata_of(const TaskJacobian& jacobian, const Subject& subject, Jacob
                     {"batched", argument_list(jacobian.program(), batched)}};
   if (format == JacobianFormat::dense) return metadata;
   for (std::size_t i = jacobian.output_count(); i < jacobian.result_types().size(); ++i)
-    metadata[jacobian.result_name(i)] = to_string(jacobian.result_types()[i].shape);
+    metadata[jacobian.result_name(i)] = to_string(jacobian.block_shape(i - jacobian.output_count()));
   return metadata;
 }
 
@@ -80,8 +68,8 @@ void write_jacobian(const std::filesystem::path& path, const TaskJacobian& jacob
       tensors.emplace_back(name, results[i]);
       continue;
     }
-    const SparsePattern pattern = pattern_of(jacobian, i - jacobian.output_count());
-    append_sparse(tensors, name, pattern, results[i], jacobian.batch().has_caller_axis(), format);
+    append_sparse(tensors, name, jacobian.compilation().patterns[i - jacobian.output_count()], results[i],
+                  format);
   }
   write_safetensors(path, tensors, metadata_of(jacobian, subject, format));
 }

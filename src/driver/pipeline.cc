@@ -24,13 +24,13 @@ OpCost difference(const OpCost& whole, const OpCost& part) {
           rest(whole.divisions, part.divisions), rest(whole.functions, part.functions)};
 }
 
-void keep_entries_only(Compilation& compilation, const Program& primal, const AccumulationRequest& request) {
+void write_entries(Compilation& compilation, const Program& primal, const AccumulationRequest& request) {
   const std::size_t outputs = primal.outputs().size();
   for (std::size_t i = 0; i < outputs; ++i)
     for (std::size_t k = 0; k < request.wrt.size(); ++k)
       compilation.patterns.push_back(block_pattern(primal, request, compilation.accumulation, i, k));
   compilation.accumulation.program =
-      with_entries_only(compilation.accumulation, request, outputs, compilation.patterns);
+      with_entries(primal, request, compilation.accumulation, compilation.patterns);
 }
 
 }  // namespace
@@ -45,9 +45,11 @@ std::vector<std::size_t> floating_arguments(const Program& program) {
 Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options) {
   Compilation result;
   // Linearize, eliminate in the given order, record: the Jacobian as a program.
-  result.accumulation =
-      timed(result.times, "accumulate", [&] { return accumulate(primal, options.request); });
-  if (options.block_values == BlockValues::entries) keep_entries_only(result, primal, options.request);
+  AccumulationRequest request = options.request;
+  request.writes_blocks = options.block_values == BlockValues::all;
+  result.accumulation = timed(result.times, "accumulate", [&] { return accumulate(primal, request); });
+  if (options.block_values == BlockValues::entries)
+    timed(result.times, "entries", [&] { return write_entries(result, primal, request), 0; });
   // Optimise that program; its meaning stays.
   result.optimised = timed(result.times, "passes", [&] {
     return run_passes(result.accumulation.program, options.passes, &result.passes);

@@ -1,56 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/sparse_blocks.h"
 
-#include "ops/emit.h"
+#include "jacobian/entries.h"
 
 namespace loipe {
 
 namespace {
 
-/// A dense block of shape [axes] + output + argument, and of its elements those of the pattern.
-Value entries_of(Builder& builder, Value block, const SparsePattern& pattern, bool has_axis) {
-  const std::int64_t size = pattern.row_count * pattern.column_count, count = pattern.entry_count();
-  Shape axis;
-  if (has_axis) axis.push_back(builder.shape(block)[0]);
-  const auto with_axis = [&](std::int64_t extent) {
-    Shape shape = axis;
-    shape.push_back(extent);
-    return shape;
-  };
-  const Value flat = ops::reshape(builder, block, with_axis(size));
-  if (count == size) return flat;
-  Tensor places(TensorType{DType::i64, {count}});
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto entry = static_cast<std::size_t>(i);
-    places.elements<std::int64_t>()[entry] =
-        pattern.rows[entry] * pattern.column_count + pattern.columns[entry];
-  }
-  const Value index = builder.constant(std::move(places));
-  return builder.emit(
-      "gather", {flat, index},
-      {{"extents", with_axis(count)}, {"from", std::string(has_axis ? "a, #1[b]" : "#1[a]")}});
+BlockShape block_shape(const Program& primal, const AccumulationRequest& request, std::size_t output,
+                       std::size_t k) {
+  const std::size_t argument = request.wrt[k];
+  BlockShape shape{primal.shape(primal.outputs()[output]), primal.shape(primal.arguments()[argument]),
+                   !request.batched.empty()};
+  if (!request.batched.empty() && request.batched[argument]) shape.in.erase(shape.in.begin());
+  return shape;
 }
 
 }  // namespace
 
 SparsePattern block_pattern(const Program& primal, const AccumulationRequest& request,
                             const Accumulation& accumulation, std::size_t output, std::size_t k) {
-  const std::size_t argument = request.wrt[k];
-  const Shape& out = primal.shape(primal.outputs()[output]);
-  Shape in = primal.shape(primal.arguments()[argument]);
-  if (!request.batched.empty() && request.batched[argument]) in.erase(in.begin());
-  SparsePattern pattern = sparse_pattern(accumulation.blocks[output * request.wrt.size() + k], out, in);
-  return request.batched.empty() ? pattern : folded_over_examples(pattern, out[0]);
+  return sparse_pattern(accumulation.blocks[output * request.wrt.size() + k],
+                        block_shape(primal, request, output, k));
 }
 
-Program with_entries_only(const Accumulation& accumulation, const AccumulationRequest& request,
-                          std::size_t output_count, const std::vector<SparsePattern>& patterns) {
-  const std::vector<Value> dense(accumulation.program.outputs().begin(),
-                                 accumulation.program.outputs().end());
-  std::vector<Value> results(dense.begin(), dense.begin() + static_cast<std::ptrdiff_t>(output_count));
+Program with_entries(const Program& primal, const AccumulationRequest& request,
+                     const Accumulation& accumulation, const std::vector<SparsePattern>& patterns) {
   Builder builder(accumulation.program);
-  for (std::size_t i = 0; i < patterns.size(); ++i)
-    results.push_back(entries_of(builder, dense[output_count + i], patterns[i], !request.batched.empty()));
+  const std::size_t outputs = primal.outputs().size();
+  std::vector<Value> results(accumulation.program.outputs().begin(),
+                             accumulation.program.outputs().begin() + static_cast<std::ptrdiff_t>(outputs));
+  for (std::size_t i = 0; i < patterns.size(); ++i) {
+    const std::size_t output = i / request.wrt.size(), k = i % request.wrt.size();
+    const DType dtype = primal.type(primal.outputs()[output]).dtype;
+    Recorder recorder(builder, dtype);
+    results.push_back(entries(recorder, accumulation.blocks[i], block_shape(primal, request, output, k),
+                              patterns[i], dtype));
+  }
   return builder.finish(std::move(results));
 }
 

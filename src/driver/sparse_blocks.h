@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "accumulation/accumulate.h"
-#include "driver/sparse_pattern.h"
+#include "jacobian/sparse_pattern.h"
 
 namespace loipe {
 
@@ -18,9 +18,9 @@ enum class BlockValues : std::uint8_t {
 SparsePattern block_pattern(const Program& primal, const AccumulationRequest& request,
                             const Accumulation& accumulation, std::size_t output, std::size_t k);
 
-/// The accumulation program with the entries of the patterns, output by output, in
-/// place of the dense blocks. What only zeros need is dead code then.
-Program with_entries_only(const Accumulation& accumulation, const AccumulationRequest& request,
-                          std::size_t output_count, const std::vector<SparsePattern>& patterns);
+/// An accumulation program that returns the entries of the patterns behind the outputs,
+/// output by output. What only zeros need is dead code then.
+Program with_entries(const Program& primal, const AccumulationRequest& request,
+                     const Accumulation& accumulation, const std::vector<SparsePattern>& patterns);
 
 }  // namespace loipe

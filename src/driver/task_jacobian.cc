@@ -123,6 +123,16 @@ std::string TaskJacobian::result_name(std::size_t i) const {
          program_.argument_name(wrt_[block % wrt_.size()]);
 }
 
+Shape TaskJacobian::block_shape(std::size_t i) const {
+  const std::size_t argument = wrt_[i % wrt_.size()];
+  const Value output = program_.outputs()[i / wrt_.size()];
+  Shape shape = batch_.result_type(program_.type(output)).shape;
+  const Shape& in = program_.shape(program_.arguments()[argument]);
+  const bool has_axis = !batch_.program_axis().empty() && batch_.program_axis()[argument];
+  shape.insert(shape.end(), in.begin() + (has_axis ? 1 : 0), in.end());
+  return shape;
+}
+
 std::size_t TaskJacobian::peak_bytes() const {
   // The executable's own peak has the inputs and results of one example in it.
   const std::size_t others = total_bytes(input_types_) + total_bytes(result_types_) -

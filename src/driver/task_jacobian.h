@@ -56,6 +56,9 @@ class TaskJacobian {
   /// "out.1", "jac.1.x": what result_types()[i] is called in files.
   std::string result_name(std::size_t i) const;
 
+  /// Of block i as a dense tensor: [examples] + output + argument.
+  Shape block_shape(std::size_t i) const;
+
   /// Bytes that a run needs at its peak, inputs and results included.
   std::size_t peak_bytes() const;
 
