@@ -18,7 +18,7 @@ namespace {
 
 struct Options {
   SubjectOptions subject;
-  std::optional<std::string> inputs, against, wrt, dtype, threads, seed, directions, tolerance;
+  std::optional<std::string> inputs, against, wrt, dtype, threads, seed, directions, tolerance, pattern;
   std::string order = "reverse";
   std::string backend = "jit";
   bool json = false;
@@ -54,6 +54,7 @@ CheckOptions parse(const Options& options) {
         static_cast<int>(std::min(parse_integer("--directions", *options.directions, 1), kMostDirections));
   }
   if (options.tolerance) result.tolerance = parse_tolerance(*options.tolerance);
+  result.pattern_file = options.pattern;
   return result;
 }
 
@@ -80,21 +81,55 @@ std::vector<Tensor> load(const Options& options, Subject& subject, CheckOptions&
                      InputKind::rich, check.seed);
 }
 
-void print_lines(const std::vector<CheckLine>& lines, const Subject& subject, const CheckOptions& check,
-                 bool json) {
-  if (!json) {
-    Table table({"check", "deviation", "tolerance", ""});
-    for (const CheckLine& line : lines)
-      table.add({line.what, scientific(line.deviation), scientific(line.tolerance),
-                 line.holds() ? "ok" : "FAILED"});
-    return print(table.text());
-  }
+void print_tables(const CheckReport& report) {
+  Table lines({"check", "deviation", "tolerance", ""});
+  for (const CheckLine& line : report.lines)
+    lines.add(
+        {line.what, scientific(line.deviation), scientific(line.tolerance), line.holds() ? "ok" : "FAILED"});
+  Table zeros({"block", "rows", "columns", "entries", "structural zeros", "numeric zeros"});
+  for (const BlockZeros& z : report.zeros)
+    zeros.add({z.name, with_thousands(z.rows), with_thousands(z.columns), with_thousands(z.entries),
+               with_thousands(z.rows * z.columns - z.entries), with_thousands(z.numeric_zeros)});
+  print(lines.text() + "\n" + zeros.text());
+  if (report.patterns.empty()) return;
+  Table patterns({"declared pattern", "missing", "first", "always zero", "first"});
+  for (const PatternDifference& p : report.patterns)
+    patterns.add({p.name, with_thousands(p.missing), p.first_missing, with_thousands(p.always_zero),
+                  p.first_always_zero});
+  print("\n" + patterns.text());
+}
+
+Json lines_json(const CheckReport& report) {
   Json list = Json::array();
-  for (const CheckLine& line : lines)
+  for (const CheckLine& line : report.lines)
     list.push_back({{"check", line.what},
                     {"deviation", line.deviation},
                     {"tolerance", line.tolerance},
                     {"holds", line.holds()}});
+  return list;
+}
+
+Json zeros_json(const CheckReport& report) {
+  Json list = Json::array();
+  for (const BlockZeros& z : report.zeros)
+    list.push_back({{"block", z.name},
+                    {"rows", z.rows},
+                    {"columns", z.columns},
+                    {"entries", z.entries},
+                    {"structural_zeros", z.rows * z.columns - z.entries},
+                    {"numeric_zeros", z.numeric_zeros}});
+  return list;
+}
+
+Json patterns_json(const CheckReport& report) {
+  Json list = Json::array();
+  for (const PatternDifference& p : report.patterns)
+    list.push_back({{"block", p.name}, {"missing", p.missing}, {"always_zero", p.always_zero}});
+  return list;
+}
+
+void print_report(const CheckReport& report, const Subject& subject, const CheckOptions& check, bool json) {
+  if (!json) return print_tables(report);
   print_json({{"schema", kJsonSchema},
               {"task", subject.name()},
               {"scale", subject.scale()},
@@ -102,24 +137,41 @@ void print_lines(const std::vector<CheckLine>& lines, const Subject& subject, co
               {"order_name", check.jacobian.order},
               {"dtype", to_string(*check.jacobian.dtype)},
               {"seed", check.seed},
-              {"checks", list}});
+              {"checks", lines_json(report)},
+              {"zeros", zeros_json(report)},
+              {"patterns", patterns_json(report)}});
 }
 
-int run(const Options& options) {
+/// The first mistake that was found ends the command with the exit code of a failed check.
+void throw_if_failed(const CheckReport& report, const Subject& subject) {
+  const std::string failed = "check of '" + subject.name() + "' failed: ";
+  for (const CheckLine& line : report.lines)
+    if (!line.holds())
+      throw Error(ErrorCode::check_failed, failed + line.what + " deviates by " + scientific(line.deviation) +
+                                               ", expected at most " + scientific(line.tolerance));
+  for (const PatternDifference& p : report.patterns)
+    if (p.missing > 0)
+      throw Error(ErrorCode::check_failed,
+                  failed + "the declared pattern of " + p.name + " lacks " + std::to_string(p.missing) +
+                      " entries that can differ from zero, the first at " + p.first_missing);
+}
+
+int run(const Options& options, const Terminal& terminal) {
   Subject subject = options.subject.subject();
   subject.refuse_example_batch("check");
   CheckOptions check_options = parse(options);
   const std::vector<Tensor> inputs = load(options, subject, check_options);
-  const std::vector<CheckLine> lines = check(subject, check_options, inputs);
-  print_lines(lines, subject, check_options, options.json);
-  const auto failed = std::ranges::find_if_not(lines, &CheckLine::holds);
-  if (failed == lines.end()) return 0;
-  throw Error(ErrorCode::check_failed, "check of '" + subject.name() + "' failed: " + failed->what +
-                                           " deviates by " + scientific(failed->deviation) +
-                                           ", expected at most " + scientific(failed->tolerance));
+  const CheckReport report = check(subject, check_options, inputs);
+  print_report(report, subject, check_options, options.json);
+  for (const PatternDifference& p : report.patterns)
+    if (p.always_zero > 0)
+      terminal.note("warning: the declared pattern of " + p.name + " has " + std::to_string(p.always_zero) +
+                    " positions that are always zero, the first at " + p.first_always_zero);
+  throw_if_failed(report, subject);
+  return 0;
 }
 
-Action declare(CLI::App& app, Terminal&) {
+Action declare(CLI::App& app, Terminal& terminal) {
   auto options = std::make_shared<Options>();
   options->subject.declare(app);
   app.add_option("--inputs", options->inputs,
@@ -140,8 +192,12 @@ Action declare(CLI::App& app, Terminal&) {
   app.add_option("--seed", options->seed, "of directions and rich inputs (default 1)")->option_text("N");
   app.add_option("--tolerance", options->tolerance, "allowed deviation (default: by dtype)")
       ->option_text("T");
+  app.add_option("--pattern", options->pattern,
+                 "safetensors file of declared patterns, named as jacobian --format coo or csr names them: "
+                 "entries that it lacks fail the check, positions that are always zero are warned of")
+      ->option_text("FILE");
   app.add_flag("--json", options->json, "print JSON");
-  return [options] { return run(*options); };
+  return [options, &terminal] { return run(*options, terminal); };
 }
 
 }  // namespace

@@ -147,21 +147,24 @@ TensorFunction primal_function(const Subject& subject, const CheckOptions& optio
 
 }  // namespace
 
-std::vector<CheckLine> check(const Subject& subject, const CheckOptions& options,
-                             std::span<const Tensor> inputs) {
+CheckReport check(const Subject& subject, const CheckOptions& options, std::span<const Tensor> inputs) {
   const TaskJacobian jacobian(subject, options.jacobian);
   const std::vector<Tensor> results = jacobian.run(inputs);
   const std::vector<Tensor> point = in_double(inputs);
   TaskJacobianOptions other = options.jacobian;
   other.order = options.against;
   other.dtype = DType::f64;
-  const std::vector<Tensor> reference = TaskJacobian(subject, other).run(point);
+  const TaskJacobian in_other_order(subject, other);
+  const std::vector<Tensor> reference = in_other_order.run(point);
   const bool is_single =
       std::ranges::any_of(results, [](const Tensor& t) { return t.dtype() == DType::f32; });
-  std::vector<CheckLine> lines{
-      {"order '" + jacobian.order().name + "' against order '" + options.against + "' in f64",
-       max_relative_error(results, reference, jacobian.output_count()),
-       options.tolerance.value_or(is_single ? 2e-4 : 1e-9)}};
+  CheckReport report;
+  report.zeros = block_zeros(in_other_order, reference);
+  if (options.pattern_file) report.patterns = compare_with_file(jacobian, *options.pattern_file);
+  std::vector<CheckLine>& lines =
+      report.lines = {{"order '" + jacobian.order().name + "' against order '" + options.against + "' in f64",
+                       max_relative_error(results, reference, jacobian.output_count()),
+                       options.tolerance.value_or(is_single ? 2e-4 : 1e-9)}};
 
   const TensorFunction f = primal_function(subject, options, point);
   const Blocks blocks(jacobian, results);
@@ -175,7 +178,7 @@ std::vector<CheckLine> check(const Subject& subject, const CheckOptions& options
     lines.push_back(
         {"<J^T w, v> against differences, direction " + std::to_string(k), found.reverse, tolerance});
   }
-  return lines;
+  return report;
 }
 
 }  // namespace loipe

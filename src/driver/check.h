@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "driver/task_jacobian.h"
+#include "driver/pattern_check.h"
 
 namespace loipe {
 
@@ -15,7 +15,8 @@ struct CheckOptions {
   std::string against;  ///< the other order
   int directions = 3;
   std::uint64_t seed = 1;
-  std::optional<double> tolerance;  ///< absent: by what is compared and by dtype
+  std::optional<double> tolerance;          ///< absent: by what is compared and by dtype
+  std::optional<std::string> pattern_file;  ///< declared patterns to compare with
 };
 
 /// One comparison.
@@ -26,12 +27,18 @@ struct CheckLine {
   bool holds() const { return deviation <= tolerance; }
 };
 
+struct CheckReport {
+  std::vector<CheckLine> lines;
+  std::vector<BlockZeros> zeros;            ///< in float64
+  std::vector<PatternDifference> patterns;  ///< only with a pattern file
+};
+
 /// Compares the Jacobian at the inputs with
 ///  * that of another elimination order, in float64, entry by entry;
 ///  * central differences of the function, in float64, along random directions v: J v
 ///    of every output, and <J^T w, v> against <w, difference> for a random cotangent w.
-/// Deviations are relative to what the entries' magnitudes could add up to.
-std::vector<CheckLine> check(const Subject& subject, const CheckOptions& options,
-                             std::span<const Tensor> inputs);
+/// Deviations are relative to what the entries' magnitudes could add up to. Counts zeros,
+/// structural ones apart from those that happen to be zero, and compares patterns.
+CheckReport check(const Subject& subject, const CheckOptions& options, std::span<const Tensor> inputs);
 
 }  // namespace loipe

@@ -34,14 +34,15 @@ std::string c_name(std::string text) {
 std::vector<c::Pattern> patterns_of(const TaskJacobian& jacobian) {
   const Program& program = jacobian.program();
   std::vector<c::Pattern> patterns;
+  const KnownZeros zeros(jacobian.compilation().accumulation.program);
   std::size_t block = 0;
   for (Value output : program.outputs())
     for (std::size_t argument : jacobian.wrt()) {
       Shape in = program.shape(program.arguments()[argument]);
       if (jacobian.batch().is_batched(argument) && !jacobian.batch().program_axis().empty())
         in.erase(in.begin());
-      const SparsePattern pattern =
-          sparse_pattern(jacobian.compilation().accumulation.blocks[block], {program.shape(output), in});
+      const SparsePattern pattern = sparse_pattern(jacobian.compilation().accumulation.blocks[block],
+                                                   {program.shape(output), in}, &zeros);
       patterns.push_back(
           {c_name(jacobian.result_name(jacobian.output_count() + block)), pattern.rows, pattern.columns});
       ++block;

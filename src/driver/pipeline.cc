@@ -25,10 +25,7 @@ OpCost difference(const OpCost& whole, const OpCost& part) {
 }
 
 void write_entries(Compilation& compilation, const Program& primal, const AccumulationRequest& request) {
-  const std::size_t outputs = primal.outputs().size();
-  for (std::size_t i = 0; i < outputs; ++i)
-    for (std::size_t k = 0; k < request.wrt.size(); ++k)
-      compilation.patterns.push_back(block_pattern(primal, request, compilation.accumulation, i, k));
+  compilation.patterns = block_patterns(primal, request, compilation.accumulation);
   compilation.accumulation.program =
       with_entries(primal, request, compilation.accumulation, compilation.patterns);
 }

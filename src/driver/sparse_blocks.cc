@@ -20,8 +20,20 @@ BlockShape block_shape(const Program& primal, const AccumulationRequest& request
 
 SparsePattern block_pattern(const Program& primal, const AccumulationRequest& request,
                             const Accumulation& accumulation, std::size_t output, std::size_t k) {
+  const KnownZeros zeros(accumulation.program);
   return sparse_pattern(accumulation.blocks[output * request.wrt.size() + k],
-                        block_shape(primal, request, output, k));
+                        block_shape(primal, request, output, k), &zeros);
+}
+
+std::vector<SparsePattern> block_patterns(const Program& primal, const AccumulationRequest& request,
+                                          const Accumulation& accumulation) {
+  const KnownZeros zeros(accumulation.program);
+  std::vector<SparsePattern> patterns;
+  for (std::size_t i = 0; i < primal.outputs().size(); ++i)
+    for (std::size_t k = 0; k < request.wrt.size(); ++k)
+      patterns.push_back(
+          sparse_pattern(accumulation.blocks[patterns.size()], block_shape(primal, request, i, k), &zeros));
+  return patterns;
 }
 
 Program with_entries(const Program& primal, const AccumulationRequest& request,

@@ -17,6 +17,9 @@ enum class BlockValues : std::uint8_t {
 /// The pattern of block (output, k): of one example where the program has a batch axis.
 SparsePattern block_pattern(const Program& primal, const AccumulationRequest& request,
                             const Accumulation& accumulation, std::size_t output, std::size_t k);
+/// Of all blocks, output by output.
+std::vector<SparsePattern> block_patterns(const Program& primal, const AccumulationRequest& request,
+                                          const Accumulation& accumulation);
 
 /// An accumulation program that returns the entries of the patterns behind the outputs,
 /// output by output. What only zeros need is dead code then.

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/check.h"
 #include "jacobian/arithmetic.h"
 #include "jacobian/raw_term.h"
 
@@ -12,8 +11,8 @@ namespace loipe {
 
 namespace {
 
-/// Positions to numbers of entries. Positions mostly come in the pattern's order, so the
-/// next entry is tried first.
+/// Positions to numbers of entries, -1 for known zeros, which the pattern has not.
+/// Positions mostly come in the pattern's order, so the next entry is tried first.
 class EntryNumbers {
  public:
   explicit EntryNumbers(const SparsePattern& pattern) {
@@ -27,8 +26,8 @@ class EntryNumbers {
     for (std::int64_t& position : positions) {
       if (next >= positions_.size() || positions_[next] != position)
         next = static_cast<std::size_t>(std::ranges::lower_bound(positions_, position) - positions_.begin());
-      require(next < positions_.size() && positions_[next] == position, "an entry is not in its pattern");
-      position = static_cast<std::int64_t>(next++);
+      const bool is_entry = next < positions_.size() && positions_[next] == position;
+      position = is_entry ? static_cast<std::int64_t>(next++) : -1;
     }
   }
 

@@ -67,23 +67,40 @@ double KnownPositions::count() const {
   return product;
 }
 
+std::int64_t KnownPositions::flat(std::span<const std::int64_t> assignment) const {
+  std::int64_t result = 0;
+  for (std::size_t axis = 0; axis < out_.size(); ++axis)
+    result = result * out_shape_[axis] + position(out_[axis], assignment, extents_);
+  for (std::size_t axis = 0; axis < in_.size(); ++axis)
+    result = result * in_shape_[axis] + position(in_[axis], assignment, extents_);
+  return result;
+}
+
 std::vector<std::int64_t> KnownPositions::positions() const {
   std::vector<std::int64_t> result;
   result.reserve(static_cast<std::size_t>(count_assignments(labels_, extents_)));
-  for_each_assignment(labels_, extents_, [&](std::span<const std::int64_t> assignment) {
-    std::int64_t flat = 0;
-    const auto append = [&](const std::vector<Coordinate>& axes, const Shape& shape) {
-      for (std::size_t axis = 0; axis < axes.size(); ++axis)
-        flat = flat * shape[axis] + position(axes[axis], assignment, extents_);
-    };
-    append(out_, out_shape_);
-    append(in_, in_shape_);
-    result.push_back(flat);
+  for_each_assignment(labels_, extents_,
+                      [&](std::span<const std::int64_t> assignment) { result.push_back(flat(assignment)); });
+  return result;
+}
+
+std::vector<std::int64_t> KnownPositions::positions(const Tensor& support,
+                                                    const std::vector<Label>& axes) const {
+  // Over the value's labels too: one that is none of `labels_` runs over examples.
+  std::vector<Label> labels = labels_;
+  labels.insert(labels.end(), axes.begin(), axes.end());
+  std::ranges::sort(labels);
+  labels.erase(std::unique(labels.begin(), labels.end()), labels.end());
+  std::vector<std::int64_t> result;
+  for_each_assignment(labels, extents_, [&](std::span<const std::int64_t> assignment) {
+    std::int64_t element = 0;
+    for (Label label : axes) element = element * extents_[label] + assignment[label];
+    if (support.at(element) != 0) result.push_back(flat(assignment));
   });
   return result;
 }
 
-SparsePattern sparse_pattern(const LocalJacobian& block, const BlockShape& shape) {
+SparsePattern sparse_pattern(const LocalJacobian& block, const BlockShape& shape, const KnownZeros* zeros) {
   check_size(shape);
   std::vector<std::int64_t> all;
   if (block.implicit) {
@@ -94,7 +111,9 @@ SparsePattern sparse_pattern(const LocalJacobian& block, const BlockShape& shape
   for (const Term& term : block.terms) {
     const KnownPositions known(term, shape);
     check_count(static_cast<double>(all.size()) + known.count(), shape);
-    std::vector<std::int64_t> positions = known.positions();
+    const Tensor* support = zeros && term.value ? zeros->support(term.value->value) : nullptr;
+    std::vector<std::int64_t> positions =
+        support ? known.positions(*support, term.value->axes) : known.positions();
     if (all.empty()) all = std::move(positions);
     else all.insert(all.end(), positions.begin(), positions.end());
   }

@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "jacobian/known_zeros.h"
 #include "jacobian/local_jacobian.h"
 
 namespace loipe {
@@ -21,11 +22,13 @@ struct BlockShape {
   std::int64_t columns() const { return element_count(in); }
 };
 
-/// From the labels of the block's terms: masks and values are not looked at, an axis
-/// that is indexed by a run-time value counts as dense, and so does an implicit block.
+/// From the labels of the block's terms and the known zeros of their values, if given.
+/// Masks are not looked at, an axis that is indexed by a run-time value counts as dense,
+/// and so does an implicit block.
 /// Time and memory grow with the entries, not with the elements of the dense block.
 /// ResourceError where positions do not fit into 63 bits.
-SparsePattern sparse_pattern(const LocalJacobian& block, const BlockShape& shape);
+SparsePattern sparse_pattern(const LocalJacobian& block, const BlockShape& shape,
+                             const KnownZeros* zeros = nullptr);
 
 /// A term's coordinates within one example, those that are only known at run time
 /// replaced by a label of their own each, which runs over the whole axis.
@@ -43,9 +46,12 @@ class KnownPositions {
   double count() const;
   /// row * columns + column for every assignment of `labels()`, the last running fastest.
   std::vector<std::int64_t> positions() const;
+  /// Only where the support of the term's value, with the value's axes, is not zero.
+  std::vector<std::int64_t> positions(const Tensor& support, const std::vector<Label>& axes) const;
 
  private:
   std::vector<Coordinate> known(std::span<const Coordinate> axes, const Shape& shape);
+  std::int64_t flat(std::span<const std::int64_t> assignment) const;
 
   Shape out_shape_, in_shape_;
   std::vector<std::int64_t> extents_;
