@@ -9,6 +9,7 @@
 #include <loipe/derivative_options.h>
 #include <loipe/error.h>
 #include <loipe/jacobian.h>
+#include <loipe/linearization.h>
 #include <loipe/sparse_pattern.h>
 #include <loipe/tensor.h>
 #include <loipe/trace.h>
