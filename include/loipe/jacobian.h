@@ -2,57 +2,21 @@
 #pragma once
 
 #include <loipe/batch.h>
+#include <loipe/derivative_options.h>
 #include <loipe/sparse_pattern.h>
 #include <loipe/trace.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 namespace loipe {
 
-/// Which arguments to differentiate by: positions or names.
-using ArgumentRef = std::variant<int, std::string>;
-
-/// What a run writes of each block.
-enum class BlockFormat : std::uint8_t {
-  dense,  ///< all elements, structural zeros too
-  coo,    ///< the entries of its pattern alone, see Jacobian::block_pattern
-};
-
-struct JacobianOptions {
-  /// Empty: by all floating arguments.
-  std::vector<ArgumentRef> wrt = {};
-  /// The elimination order: forward, reverse, markowitz, or a JSON file with a
-  /// permutation of the vertices.
-  std::string order = "reverse";
-  /// "jit" (compiled) or "reference" (the interpreter that every test trusts).
-  std::string backend = "jit";
-  /// Threads of one run; 0: all cores. Results do not depend on it.
-  int threads = 0;
-  /// Bytes that one run of `batch` examples may need; 0: no limit. ResourceError when it
-  /// needs more.
-  std::size_t memory_limit = 0;
-  /// Examples of one run_batch that the code is made for, at least 1. More than 1 turns
-  /// programs of scalars and small tensors into vector code over examples; others run
-  /// example by example. Any number of examples may be run all the same.
-  std::int64_t batch = 1;
-  /// Runs take subnormal numbers (below 1.2e-38 in f32, 2.2e-308 in f64) for 0, as some other tools always
-  /// do. Most processors compute with them many times slower than with others; but what is
-  /// that small then is 0, and its logarithm -inf.
-  bool flush_subnormals = false;
-  /// Arguments of which run_batch takes one value for all examples.
-  std::vector<ArgumentRef> shared = {};
-  /// With coo, code over examples neither computes nor stores structural zeros; programs
-  /// that are run otherwise compute the dense block first.
-  BlockFormat format = BlockFormat::dense;
-};
+using JacobianOptions = DerivativeOptions;
 
 /// Scalar operations. `actual`: what elimination records for this order. `folded`:
 /// what the optimised program executes beyond the primal one.
@@ -66,7 +30,7 @@ struct JacobianCost {
 /// Values and blocks of one run.
 struct JacobianResult {
   std::vector<Tensor> outputs;
-  /// blocks[i][k] = d(output i)/d(wrt k), of shape output + argument, or [nnz] with
+  /// blocks[i][k] = d(output of()[i])/d(wrt k), of shape output + argument, or [nnz] with
   /// BlockFormat::coo.
   std::vector<std::vector<Tensor>> blocks;
 };
@@ -82,12 +46,14 @@ class Jacobian {
   const TensorType& output_type(std::size_t i) const;
   /// Positions of the arguments that it differentiates by.
   std::span<const std::size_t> wrt() const;
-  /// Of block (i, k) as runs give it for one example: shape output i + argument wrt()[k];
+  /// Positions of the outputs that it differentiates: by default all.
+  std::span<const std::size_t> of() const;
+  /// Of block (i, k) as runs give it for one example: shape output of()[i] + argument wrt()[k];
   /// with BlockFormat::coo [nnz], the entries of block_pattern(i, k) in its order. nnz can
   /// be 0.
   TensorType block_type(std::size_t i, std::size_t k) const;
   /// Where block (i, k) can differ from zero, whatever the arguments: rows number the
-  /// elements of output i, columns those of argument wrt()[k], both row-major. Sorted by
+  /// elements of output of()[i], columns those of argument wrt()[k], both row-major. Sorted by
   /// row, then column. For every format; computed at each call for dense.
   SparsePattern block_pattern(std::size_t i, std::size_t k) const;
 
@@ -159,6 +125,14 @@ Jacobian jacobian_of_function(const TracedFunction& function, std::span<const Ar
 template <class Function, std::size_t N>
 Jacobian jacobian(Function function, const Argument (&arguments)[N], const JacobianOptions& options = {}) {
   return jacobian_of_function(detail::pack_function<N>(std::move(function)), arguments, options);
+}
+
+/// The same under the name that others look for: a Jacobian comes with the value, and the
+/// function is evaluated once for both.
+template <class Function, std::size_t N>
+Jacobian value_and_jacobian(Function function, const Argument (&arguments)[N],
+                            const DerivativeOptions& options = {}) {
+  return jacobian(std::move(function), arguments, options);
 }
 
 /// The same for a program in textual form (docs/ir_text.md).

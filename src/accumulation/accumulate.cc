@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accumulation/accumulate.h"
 
+#include "accumulation/seeding.h"
 #include "base/check.h"
 #include "graph/linearize.h"
 #include "jacobian/arithmetic.h"
 #include "jacobian/batch.h"
+#include "jacobian/transpose.h"
 
 namespace loipe {
 
@@ -29,52 +31,83 @@ std::vector<std::int64_t> vertices_by_number(const CompGraph& graph) {
   return result;
 }
 
-void eliminate_all(Elimination& elimination, const std::vector<int>& order) {
+void eliminate_all(Elimination& elimination, const EliminationOrder& order,
+                   const std::vector<VertexId>& first) {
   const std::vector<std::int64_t> by_number = vertices_by_number(elimination.graph());
   auto eliminate = [&](VertexId v) {
     if (elimination.graph().vertex(v).kind == VertexKind::intermediate) elimination.eliminate_vertex(v);
   };
-  for (int number : order)
+  for (VertexId v : first) eliminate(v);
+  for (int number : order.vertices)
     if (static_cast<std::size_t>(number) < by_number.size() &&
         by_number[static_cast<std::size_t>(number)] >= 0)
       eliminate(static_cast<VertexId>(by_number[static_cast<std::size_t>(number)]));
-  // What normalisation added is outside the numbering: an output that is given twice.
+  // What is outside the numbering: an output that is given twice, what seeds hang on.
   for (VertexId v : elimination.graph().intermediates())
     if (!elimination.graph().in_edges(v).empty() || !elimination.graph().out_edges(v).empty()) eliminate(v);
 }
 
-/// The dense blocks of the accumulated graph, batch axes taken together.
+/// The blocks of the accumulated graph: batch axes taken together, directions in front.
 class BlockWriter {
  public:
   BlockWriter(Recorder& recorder, const Program& program, const AccumulationRequest& request)
       : recorder_(recorder), program_(program), request_(request) {}
 
-  LocalJacobian block(const CompGraph& graph, std::size_t output, std::size_t k) const {
+  /// A block and the shapes of its sides.
+  struct Block {
     LocalJacobian jacobian;
-    if (auto edge = graph.find_edge(graph.independents()[k], graph.dependents()[output]))
-      jacobian = graph.edge(*edge).jacobian;
-    if (!is_batched(k)) return jacobian;
-    return batch_diagonal(recorder_, jacobian, out_shape(output), program_.shape(argument(k)));
+    Shape out, in;
+  };
+
+  Block block(const CompGraph& graph, std::size_t i, std::size_t k) const {
+    const VertexId output = graph.dependents()[i], input = graph.independents()[k];
+    Block result{{}, shape(graph, output), shape(graph, input)};
+    if (auto edge = graph.find_edge(input, output)) result.jacobian = graph.edge(*edge).jacobian;
+    if (is_batched(k)) {
+      result.jacobian = batch_diagonal(recorder_, result.jacobian, result.out, result.in);
+      result.in.erase(result.in.begin());
+    }
+    if (request_.tangents && !request_.cotangents) {
+      result.jacobian = transposed(recorder_, result.jacobian, result.out, result.in);
+      std::swap(result.out, result.in);
+    }
+    return result;
   }
 
-  Value dense(const LocalJacobian& block, std::size_t output, std::size_t k) const {
-    Shape in = program_.shape(argument(k));
-    if (is_batched(k)) in.erase(in.begin());
-    return materialize(recorder_, block, out_shape(output), in,
-                       program_.type(program_.outputs()[output]).dtype);
+  Value dense(const Block& block, std::size_t i, std::size_t k) const {
+    const Value whole = materialize(recorder_, block.jacobian, block.out, block.in, block_dtype(i, k));
+    return request_.is_gradient ? recorder_.reshape(whole, block.in) : whole;
   }
 
  private:
   bool is_batched(std::size_t k) const {
     return !request_.batched.empty() && request_.batched[request_.wrt[k]];
   }
-  Value argument(std::size_t k) const { return program_.arguments()[request_.wrt[k]]; }
-  const Shape& out_shape(std::size_t output) const { return program_.shape(program_.outputs()[output]); }
+  const Shape& shape(const CompGraph& graph, VertexId v) const {
+    return recorder_.builder().shape(graph.vertex(v).value);
+  }
+  /// That of the output, or of the argument where outputs are summed up.
+  DType block_dtype(std::size_t i, std::size_t k) const {
+    if (!request_.cotangents) return program_.type(program_.outputs()[i]).dtype;
+    if (request_.tangents) return recorder_.dtype();
+    return program_.type(program_.arguments()[request_.wrt[k]]).dtype;
+  }
 
   Recorder& recorder_;
   const Program& program_;
   const AccumulationRequest& request_;
 };
+
+void check_request(const Program& program, const AccumulationRequest& request) {
+  validate_order(program, request.order);
+  require(request.batched.empty() || (!request.tangents && !request.cotangents),
+          "products with a Jacobian know no batch axis of the program");
+  for (std::size_t i = 0; i < program.outputs().size(); ++i)
+    if (const TensorType& type = program.type(program.outputs()[i]); !is_floating(type.dtype))
+      throw UserError(
+          "output " + std::to_string(i) + " of program '" + program.name() + "' is " + to_string(type) +
+          ": only floating outputs can be differentiated; leave it out, or convert it to f32 or f64");
+}
 
 }  // namespace
 
@@ -94,33 +127,33 @@ OpCost count_operations(const Program& program, std::size_t first, std::size_t l
 OpCost count_operations(const Program& program) { return count_operations(program, 0, program.size()); }
 
 Accumulation accumulate(const Program& program, const AccumulationRequest& request) {
-  validate_order(program, request.order);
-  for (std::size_t i = 0; i < program.outputs().size(); ++i)
-    if (const TensorType& type = program.type(program.outputs()[i]); !is_floating(type.dtype))
-      throw UserError(
-          "output " + std::to_string(i) + " of program '" + program.name() + "' is " + to_string(type) +
-          ": only floating outputs can be differentiated; leave it out, or convert it to f32 or f64");
+  check_request(program, request);
   Accumulation result;
   Builder builder(program);
   Recorder recorder(builder, working_dtype(program));
   result.primal_nodes = builder.program().size();
   result.graph = linearize(recorder, program, request.wrt);
   result.partial_nodes = builder.program().size() - result.primal_nodes;
+  const std::vector<VertexId> seeded = add_seeds(recorder, program, request, result.graph);
+
   const std::size_t first = builder.program().size();
   const ActualCost before = recorder.cost();
-  Elimination elimination(recorder, program, result.graph);
-  eliminate_all(elimination, request.order.vertices);
+  Elimination elimination(recorder, builder.program(), result.graph);
+  eliminate_all(elimination, request.order, seeded);
   result.cost = {recorder.cost().multiplications - before.multiplications,
                  recorder.cost().additions - before.additions};
   result.counted = count_operations(builder.program(), first, builder.program().size());
   result.statistics = elimination.statistics();
 
   std::vector<Value> outputs(program.outputs().begin(), program.outputs().end());
+  if (request.returned) outputs = *request.returned;
   const BlockWriter writer(recorder, program, request);
-  for (std::size_t i = 0; i < program.outputs().size(); ++i)
-    for (std::size_t k = 0; k < request.wrt.size(); ++k) {
-      result.blocks.push_back(writer.block(elimination.graph(), i, k));
-      if (request.writes_blocks) outputs.push_back(writer.dense(result.blocks.back(), i, k));
+  const CompGraph& graph = elimination.graph();
+  for (std::size_t i = 0; i < graph.dependents().size(); ++i)
+    for (std::size_t k = 0; k < graph.independents().size(); ++k) {
+      BlockWriter::Block block = writer.block(graph, i, k);
+      if (request.writes_blocks) outputs.push_back(writer.dense(block, i, k));
+      result.blocks.push_back(std::move(block.jacobian));
     }
   result.program = builder.finish(std::move(outputs));
   return result;

@@ -4,9 +4,10 @@
 namespace loipe::cli {
 
 std::span<const Command* const> all_commands() {
-  static constexpr const Command* kCommands[] = {&kTasksCommand,  &kOpsCommand,      &kInfoCommand,
-                                                 &kCountCommand,  &kJacobianCommand, &kBenchCommand,
-                                                 &kSearchCommand, &kCheckCommand,    &kExplainCommand};
+  static constexpr const Command* kCommands[] = {
+      &kTasksCommand, &kOpsCommand,    &kInfoCommand,     &kCountCommand,   &kJacobianCommand,
+      &kJvpCommand,   &kVjpCommand,    &kGradientCommand, &kHessianCommand, &kHvpCommand,
+      &kBenchCommand, &kSearchCommand, &kCheckCommand,    &kExplainCommand};
   return kCommands;
 }
 

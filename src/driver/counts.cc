@@ -9,6 +9,8 @@ namespace loipe {
 
 std::optional<std::int64_t> published_count(const Subject& subject, const Program& program,
                                             const EliminationOrder& order, PublishedGraph which) {
+  // The rule counts Jacobians of all outputs: orders of fewer are no orders of its graph.
+  if (order.vertices.size() != eliminable_vertices(program).size()) return std::nullopt;
   try {
     return published::count(published_graph(subject, program, which), order.vertices);
   } catch (const Unsupported&) {

@@ -7,7 +7,6 @@
 #include "backends/scalar/scalarize.h"
 #include "base/file.h"
 #include "base/text.h"
-#include "jacobian/sparse_pattern.h"
 
 namespace loipe {
 
@@ -32,20 +31,11 @@ std::string c_name(std::string text) {
 }
 
 std::vector<c::Pattern> patterns_of(const TaskJacobian& jacobian) {
-  const Program& program = jacobian.program();
   std::vector<c::Pattern> patterns;
-  const KnownZeros zeros(jacobian.compilation().accumulation.program);
-  std::size_t block = 0;
-  for (Value output : program.outputs())
-    for (std::size_t argument : jacobian.wrt()) {
-      Shape in = program.shape(program.arguments()[argument]);
-      if (jacobian.batch().is_batched(argument) && !jacobian.batch().program_axis().empty())
-        in.erase(in.begin());
-      const SparsePattern pattern = sparse_pattern(jacobian.compilation().accumulation.blocks[block],
-                                                   {program.shape(output), in}, &zeros);
-      patterns.push_back(
-          {c_name(jacobian.result_name(jacobian.output_count() + block)), pattern.rows, pattern.columns});
-      ++block;
+  for (std::size_t i = 0; i < jacobian.result_types().size(); ++i)
+    if (jacobian.has_pattern(i)) {
+      const SparsePattern pattern = jacobian.pattern(i);
+      patterns.push_back({c_name(jacobian.result_name(i)), pattern.rows, pattern.columns});
     }
   return patterns;
 }
@@ -56,11 +46,11 @@ std::vector<std::filesystem::path> emit_c_source(const TaskJacobian& jacobian, c
                                                  const std::filesystem::path& folder) {
   const Program& program = jacobian.compilation().optimised;
   if (const auto reasons = scalar::reasons_against(program, kLargestSource); !reasons.empty())
-    throw Unsupported("the Jacobian of '" + name +
+    throw Unsupported("the " + to_string(jacobian.request().kind) + " of '" + name +
                       "' cannot be written as straight-line C: " + join(reasons, "; "));
   c::SourceNames names{identifier(name), {}, {}};
   for (std::size_t i = 0; i < program.arguments().size(); ++i)
-    names.arguments.push_back(program.argument_name(i));
+    names.arguments.push_back(jacobian.input_name(i));
   for (std::size_t i = 0; i < program.outputs().size(); ++i)
     names.outputs.push_back(c_name(jacobian.result_name(i)));
   const c::Source source = c::emit_c(scalar::scalarize(program), names, patterns_of(jacobian));

@@ -76,13 +76,33 @@ std::vector<std::string> stored_batched(const SafetensorsFile& file) {
 
 std::vector<Tensor> load_inputs(const SafetensorsFile& file, const std::string& path,
                                 std::span<const std::string> names, std::span<const TensorType> types) {
+  std::vector<std::string> tensors;
+  for (const std::string& name : names) tensors.push_back(kPrefix + name);
+  return load_tensors(file, path, tensors, types);
+}
+
+std::vector<Tensor> load_tensors(const SafetensorsFile& file, const std::string& path,
+                                 std::span<const std::string> names, std::span<const TensorType> types) {
   const std::string where = "file " + quote(path);
   // All are checked before the first is read: a mistake costs no time.
-  for (std::size_t i = 0; i < names.size(); ++i) check_stored(file, where, kPrefix + names[i], types[i]);
+  for (std::size_t i = 0; i < names.size(); ++i) check_stored(file, where, names[i], types[i]);
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < names.size(); ++i)
-    inputs.push_back(with_shape(file.tensor(kPrefix + names[i]).converted(types[i].dtype), types[i].shape));
+    inputs.push_back(with_shape(file.tensor(names[i]).converted(types[i].dtype), types[i].shape));
   return inputs;
+}
+
+std::int64_t stored_directions(const SafetensorsFile& file, const TaskPlan& plan) {
+  const std::vector<std::string> names = plan.tensor_names();
+  for (std::size_t i = plan.program.arguments().size(); i < names.size(); ++i) {
+    if (!file.has(names[i])) continue;
+    const Shape stored = file.type(names[i]).shape, wanted = plan.signature.inputs[i].type.shape;
+    // One element is the scalar that array libraries store as [1], not a matrix of one row.
+    const bool has_axis =
+        stored.size() == wanted.size() + 1 && !(wanted.empty() && is_fitting_shape(stored, wanted));
+    return has_axis ? stored[plan.has_examples[i] ? 1 : 0] : 0;
+  }
+  return 0;
 }
 
 }  // namespace loipe

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "driver/subject.h"
+#include "driver/task_plan.h"
 #include "tensor/safetensors.h"
 
 namespace loipe {
@@ -23,5 +24,13 @@ std::vector<std::string> stored_batched(const SafetensorsFile& file);
 /// converted; integer and boolean ones must have the dtype already. UserError that names the tensor.
 std::vector<Tensor> load_inputs(const SafetensorsFile& file, const std::string& path,
                                 std::span<const std::string> names, std::span<const TensorType> types);
+
+/// The same for tensors under their whole names, such as "tangent.x".
+std::vector<Tensor> load_tensors(const SafetensorsFile& file, const std::string& path,
+                                 std::span<const std::string> names, std::span<const TensorType> types);
+
+/// How many directions the seeds in the file are for: 0 where they have no axis of them, as
+/// in the plan, else its extent. `plan` is one without that axis.
+std::int64_t stored_directions(const SafetensorsFile& file, const TaskPlan& plan);
 
 }  // namespace loipe

@@ -42,8 +42,8 @@ Metadata metadata_of(const TaskJacobian& jacobian, const Subject& subject, Jacob
                     {"wrt", argument_list(jacobian.program(), jacobian.wrt())},
                     {"batched", argument_list(jacobian.program(), batched)}};
   if (format == JacobianFormat::dense) return metadata;
-  for (std::size_t i = jacobian.output_count(); i < jacobian.result_types().size(); ++i)
-    metadata[jacobian.result_name(i)] = to_string(jacobian.block_shape(i - jacobian.output_count()));
+  for (std::size_t i = 0; i < jacobian.result_types().size(); ++i)
+    if (jacobian.has_pattern(i)) metadata[jacobian.result_name(i)] = to_string(jacobian.dense_type(i).shape);
   return metadata;
 }
 
@@ -64,12 +64,11 @@ void write_jacobian(const std::filesystem::path& path, const TaskJacobian& jacob
   NamedTensors tensors;
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string name = jacobian.result_name(i);
-    if (i < jacobian.output_count() || format == JacobianFormat::dense) {
+    if (!jacobian.has_pattern(i) || format == JacobianFormat::dense) {
       tensors.emplace_back(name, results[i]);
       continue;
     }
-    append_sparse(tensors, name, jacobian.compilation().patterns[i - jacobian.output_count()], results[i],
-                  format);
+    append_sparse(tensors, name, jacobian.pattern(i), results[i], format);
   }
   write_safetensors(path, tensors, metadata_of(jacobian, subject, format));
 }

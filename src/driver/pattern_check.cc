@@ -10,21 +10,6 @@ namespace loipe {
 
 namespace {
 
-AccumulationRequest request_of(const TaskJacobian& jacobian) {
-  AccumulationRequest request;
-  request.wrt = jacobian.wrt();
-  request.batched = jacobian.batch().program_axis();
-  return request;
-}
-
-std::size_t block_count(const TaskJacobian& jacobian) {
-  return jacobian.output_count() * jacobian.wrt().size();
-}
-
-std::vector<SparsePattern> patterns_of(const TaskJacobian& jacobian) {
-  return block_patterns(jacobian.program(), request_of(jacobian), jacobian.compilation().accumulation);
-}
-
 std::string position_text(std::int64_t row, std::int64_t column) {
   return "(" + std::to_string(row) + ", " + std::to_string(column) + ")";
 }
@@ -119,16 +104,16 @@ std::int64_t count_beyond(const SparsePattern& a, const SparsePattern& b, std::s
 
 std::vector<BlockZeros> block_zeros(const TaskJacobian& jacobian, std::span<const Tensor> results) {
   std::vector<BlockZeros> all;
-  const std::vector<SparsePattern> patterns = patterns_of(jacobian);
-  for (std::size_t block = 0; block < block_count(jacobian); ++block) {
-    const SparsePattern& pattern = patterns[block];
-    const Tensor& dense = results[jacobian.output_count() + block];
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    if (!jacobian.has_pattern(i)) continue;
+    const SparsePattern pattern = jacobian.pattern(i);
+    const Tensor& dense = results[i];
     const std::int64_t size = pattern.row_count * pattern.column_count;
-    BlockZeros zeros{jacobian.result_name(jacobian.output_count() + block), pattern.row_count,
-                     pattern.column_count, pattern.entry_count(), 0};
-    for (std::size_t i = 0; i < pattern.rows.size(); ++i) {
+    BlockZeros zeros{jacobian.result_name(i), pattern.row_count, pattern.column_count, pattern.entry_count(),
+                     0};
+    for (std::size_t e = 0; e < pattern.rows.size(); ++e) {
       bool is_zero = true;
-      for (std::int64_t at = pattern.rows[i] * pattern.column_count + pattern.columns[i];
+      for (std::int64_t at = pattern.rows[e] * pattern.column_count + pattern.columns[e];
            at < dense.element_count(); at += size)
         is_zero = is_zero && dense.at(at) == 0;
       zeros.numeric_zeros += is_zero;
@@ -150,16 +135,17 @@ std::vector<PatternDifference> compare_with_file(const TaskJacobian& jacobian,
                                                  const std::filesystem::path& path) {
   const PatternFile file(path);
   std::vector<PatternDifference> all;
-  const std::vector<SparsePattern> patterns = patterns_of(jacobian);
-  for (std::size_t block = 0; block < block_count(jacobian); ++block) {
-    const std::string name = jacobian.result_name(jacobian.output_count() + block);
-    const SparsePattern& structural = patterns[block];
-    if (const auto declared = file.pattern(name, structural.row_count, structural.column_count))
-      all.push_back(compare_patterns(name, *declared, structural));
+  std::string example;
+  for (std::size_t i = 0; i < jacobian.result_types().size(); ++i) {
+    if (!jacobian.has_pattern(i)) continue;
+    if (example.empty()) example = jacobian.result_name(i);
+    const SparsePattern structural = jacobian.pattern(i);
+    if (const auto declared =
+            file.pattern(jacobian.result_name(i), structural.row_count, structural.column_count))
+      all.push_back(compare_patterns(jacobian.result_name(i), *declared, structural));
   }
   if (all.empty())
-    file.fail("it declares no block; expected tensors like " + jacobian.result_name(jacobian.output_count()) +
-              ".rows and .cols");
+    file.fail("it declares no block; expected tensors like " + example + ".rows and " + example + ".cols");
   return all;
 }
 

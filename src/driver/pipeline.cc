@@ -18,12 +18,6 @@ auto timed(std::vector<StageTime>& times, std::string name, Stage stage) {
   return result;
 }
 
-OpCost difference(const OpCost& whole, const OpCost& part) {
-  auto rest = [](std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(a - b, 0); };
-  return {rest(whole.multiplications, part.multiplications), rest(whole.additions, part.additions),
-          rest(whole.divisions, part.divisions), rest(whole.functions, part.functions)};
-}
-
 void write_entries(Compilation& compilation, const Program& primal, const AccumulationRequest& request) {
   compilation.patterns = block_patterns(primal, request, compilation.accumulation);
   compilation.accumulation.program =
@@ -39,6 +33,13 @@ std::vector<std::size_t> floating_arguments(const Program& program) {
   return positions;
 }
 
+OpCost executed_beyond(const OpCost& executed, const Program& primal, const PassOptions& passes) {
+  const OpCost part = count_operations(run_passes(primal, passes));
+  auto rest = [](std::int64_t a, std::int64_t b) { return std::max<std::int64_t>(a - b, 0); };
+  return {rest(executed.multiplications, part.multiplications), rest(executed.additions, part.additions),
+          rest(executed.divisions, part.divisions), rest(executed.functions, part.functions)};
+}
+
 Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options) {
   Compilation result;
   // Linearize, eliminate in the given order, record: the Jacobian as a program.
@@ -52,7 +53,7 @@ Compilation accumulate_and_optimise(const Program& primal, const CompileOptions&
     return run_passes(result.accumulation.program, options.passes, &result.passes);
   });
   result.executed = count_operations(result.optimised);
-  result.folded = difference(result.executed, count_operations(run_passes(primal, options.passes)));
+  result.folded = executed_beyond(result.executed, primal, options.passes);
   return result;
 }
 

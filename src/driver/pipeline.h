@@ -47,6 +47,9 @@ Compilation compile(const Program& primal, const CompileOptions& options);
 /// The same without a back end: for counting and for looking at stages.
 Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options);
 
+/// What is executed beyond one run of the optimised primal program.
+OpCost executed_beyond(const OpCost& executed, const Program& primal, const PassOptions& passes = {});
+
 /// Positions of all floating arguments.
 std::vector<std::size_t> floating_arguments(const Program& program);
 

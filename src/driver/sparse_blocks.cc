@@ -39,7 +39,7 @@ std::vector<SparsePattern> block_patterns(const Program& primal, const Accumulat
 Program with_entries(const Program& primal, const AccumulationRequest& request,
                      const Accumulation& accumulation, const std::vector<SparsePattern>& patterns) {
   Builder builder(accumulation.program);
-  const std::size_t outputs = primal.outputs().size();
+  const std::size_t outputs = request.returned ? request.returned->size() : primal.outputs().size();
   std::vector<Value> results(accumulation.program.outputs().begin(),
                              accumulation.program.outputs().begin() + static_cast<std::ptrdiff_t>(outputs));
   for (std::size_t i = 0; i < patterns.size(); ++i) {

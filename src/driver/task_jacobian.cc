@@ -3,23 +3,12 @@
 
 #include <algorithm>
 
-#include "base/text.h"
+#include "base/check.h"
+#include "driver/derivative_options.h"
 
 namespace loipe {
 
 namespace {
-
-std::vector<std::size_t> resolve_wrt(const Program& program, const std::vector<std::string>& names) {
-  if (names.empty()) return floating_arguments(program);
-  std::vector<std::size_t> positions;
-  for (const std::string& name : names) {
-    const std::size_t position = program.argument_position(name);
-    if (std::ranges::find(positions, position) != positions.end())
-      throw UserError("--wrt names argument '" + name + "' twice");
-    positions.push_back(position);
-  }
-  return positions;
-}
 
 /// Examples first..first+count-1 in a tensor of `examples` equal parts.
 template <class Byte>
@@ -45,13 +34,8 @@ std::size_t total_bytes(std::span<const TensorType> types) {
   return total;
 }
 
-std::int64_t loop_examples(const BatchPlan& batch) {
-  return batch.kind == BatchPlan::Kind::loop ? batch.examples : 1;
-}
-
-CompileOptions compile_options(const TaskJacobianOptions& options, AccumulationRequest request,
-                               std::int64_t batch) {
-  return {.request = std::move(request),
+CompileOptions compile_options(const TaskJacobianOptions& options, std::int64_t batch) {
+  return {.request = {},
           .passes = {},
           .backend = options.backend,
           .backend_options = {.threads = options.threads,
@@ -63,31 +47,31 @@ CompileOptions compile_options(const TaskJacobianOptions& options, AccumulationR
           .reserved_bytes = {}};
 }
 
-/// Inputs and results of all examples, beyond those of the one that runs.
-std::size_t bytes_of_other_examples(const Program& primal, const Program& optimised, const BatchPlan& batch) {
-  std::size_t bytes = total_bytes(batch.argument_types(primal));
-  for (Value argument : primal.arguments()) bytes -= primal.type(argument).byte_size();
-  for (Value output : optimised.outputs()) {
-    const TensorType& type = optimised.type(output);
-    bytes += batch.result_type(type).byte_size() - type.byte_size();
-  }
-  return bytes;
+std::size_t bytes_of(const Program& program, std::span<const Value> values) {
+  std::size_t total = 0;
+  for (Value value : values) total += program.type(value).byte_size();
+  return total;
 }
 
-/// Examples do not mix, so a program with a batch axis can also be run example by
-/// example at extent 1; that pays where the back end vectorises over examples. Null, and
-/// nothing is compiled, where it does not.
+EliminationOrder order_of(const Subject& subject, const TaskJacobianOptions& options, const Program& program,
+                          const DerivativeRequest& request) {
+  return subject_order(options.order.empty() ? default_order(options.kind) : options.order, subject,
+                       differentiated(program, request.kind, request.of));
+}
+
+/// Examples do not mix, so the Jacobian of a program with a batch axis can also be run
+/// example by example at extent 1; that pays where the back end vectorises over examples.
+/// Null, and nothing is compiled, where it does not.
 std::unique_ptr<Executable> compile_per_example(const Subject& subject, const TaskJacobianOptions& options,
-                                                const std::vector<std::size_t>& wrt, const BatchPlan& batch) {
+                                                DerivativeRequest request) {
+  const BatchPlan& batch = options.batch;
   if (batch.examples < 2) return nullptr;
   const Backend& backend = find_backend(options.backend);
-  const std::optional<std::int64_t> scale =
-      subject.task()->has_scale ? std::optional(subject.scale()) : std::nullopt;
-  const Program one = Subject({subject.name(), scale, 1}).program(options.dtype);
-  CompileOptions compiling = compile_options(
-      options, {wrt, subject_order(options.order, subject, one), batch.program_axis()}, batch.examples);
+  const Program one = one_example(subject).program(options.dtype);
+  request.order = order_of(subject, options, one, request);
+  CompileOptions compiling = compile_options(options, batch.examples);
   compiling.backend_options.memory_limit = 0;  // that of all examples is checked later
-  const Program optimised = accumulate_and_optimise(one, compiling).optimised;
+  const Program optimised = compile_derivative(one, request, compiling, false).compilation.optimised;
   if (!backend.vectorises_examples(optimised)) return nullptr;
   return backend.compile(optimised, compiling.backend_options);
 }
@@ -95,42 +79,54 @@ std::unique_ptr<Executable> compile_per_example(const Subject& subject, const Ta
 }  // namespace
 
 TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& options)
-    : program_(subject.program(options.dtype)), batch_(options.batch) {
-  order_ = subject_order(options.order, subject, program_);
-  wrt_ = resolve_wrt(program_, options.wrt);
-  if (batch_.kind == BatchPlan::Kind::axis)
-    per_example_ = compile_per_example(subject, options, wrt_, batch_);
-  CompileOptions compiling =
-      compile_options(options, {wrt_, order_, batch_.program_axis()}, loop_examples(batch_));
-  if (batch_.kind == BatchPlan::Kind::loop)
+    : plan_(plan_task(subject, options)), batch_(options.batch), input_types_(plan_.input_types()) {
+  plan_.request.order = order_of(subject, options, plan_.program, plan_.request);
+  if (batch_.kind == BatchPlan::Kind::axis && !plan_.runs_each_example)
+    per_example_ = compile_per_example(subject, options, plan_.request);
+  CompileOptions compiling = compile_options(options, plan_.runs_each_example ? batch_.examples : 1);
+  // Inputs and results of all examples, beyond those of the one that runs.
+  if (plan_.runs_each_example)
     compiling.reserved_bytes = [&](const Program& optimised) {
-      return bytes_of_other_examples(program_, optimised, batch_);
+      const auto others = static_cast<std::size_t>(batch_.examples - 1);
+      return total_bytes(input_types_) - bytes_of(optimised, optimised.arguments()) +
+             others * bytes_of(optimised, optimised.outputs());
     };
-  compilation_ = per_example_ ? accumulate_and_optimise(program_, compiling) : compile(program_, compiling);
-  input_types_ = batch_.argument_types(program_);
-  for (Value output : compilation_.optimised.outputs())
-    result_types_.push_back(batch_.result_type(compilation_.optimised.type(output)));
+  derivative_ = compile_derivative(plan_.program, plan_.request, compiling, per_example_ == nullptr);
+  const Program& optimised = compilation().optimised;
+  for (std::size_t i = 0; i < plan_.signature.results.size(); ++i)
+    result_types_.push_back(result_type(i, options, optimised.type(optimised.outputs()[i])));
   if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
     throw ResourceError("'" + subject.name() + "' with " + std::to_string(batch_.examples) +
                         " examples needs " + std::to_string(peak_bytes()) + " bytes, but --memory-limit is " +
                         std::to_string(options.memory_limit));
 }
 
-std::string TaskJacobian::result_name(std::size_t i) const {
-  if (i < output_count()) return "out." + std::to_string(i);
-  const std::size_t block = i - output_count();
-  return "jac." + std::to_string(block / wrt_.size()) + "." +
-         program_.argument_name(wrt_[block % wrt_.size()]);
+/// The caller's type of a result, from the program's.
+TensorType TaskJacobian::result_type(std::size_t i, const TaskJacobianOptions& options,
+                                     const TensorType& in_program) const {
+  if (options.kind == DerivativeKind::jacobian) return batch_.result_type(in_program);
+  if (options.block_values == BlockValues::all || !has_pattern(i)) return dense_type(i);
+  TensorType entries = in_program;
+  if (batch_.has_caller_axis()) entries.shape.insert(entries.shape.begin(), batch_.examples);
+  return entries;
 }
 
-Shape TaskJacobian::block_shape(std::size_t i) const {
-  const std::size_t argument = wrt_[i % wrt_.size()];
-  const Value output = program_.outputs()[i / wrt_.size()];
-  Shape shape = batch_.result_type(program_.type(output)).shape;
-  const Shape& in = program_.shape(program_.arguments()[argument]);
-  const bool has_axis = !batch_.program_axis().empty() && batch_.program_axis()[argument];
-  shape.insert(shape.end(), in.begin() + (has_axis ? 1 : 0), in.end());
-  return shape;
+const EliminationOrder* TaskJacobian::outer_order() const {
+  return is_second_order(plan_.request.kind) ? &derivative_.plan.request.order : nullptr;
+}
+
+bool TaskJacobian::has_pattern(std::size_t i) const {
+  const DerivativeKind kind = plan_.request.kind;
+  return i >= plan_.signature.value_count + plan_.signature.jacobian_count &&
+         (kind == DerivativeKind::jacobian || kind == DerivativeKind::hessian);
+}
+
+SparsePattern TaskJacobian::pattern(std::size_t i) const {
+  require(has_pattern(i), "a result without a pattern is asked for one");
+  const std::size_t block = i - plan_.signature.value_count - plan_.signature.jacobian_count;
+  if (!compilation().patterns.empty()) return compilation().patterns[block];
+  return block_pattern(derivative_.plan.program, derivative_.plan.request, compilation().accumulation,
+                       block / wrt().size(), block % wrt().size());
 }
 
 std::size_t TaskJacobian::peak_bytes() const {
@@ -152,13 +148,12 @@ void TaskJacobian::run(std::span<const Tensor> inputs, std::span<Tensor> results
   check_types(inputs, input_types_, "inputs");
   check_types(results, result_types_, "results");
   if (per_example_) return run_examples(*per_example_, inputs, results, progress);
-  if (batch_.kind == BatchPlan::Kind::loop)
-    return run_examples(*compilation_.executable, inputs, results, progress);
+  if (plan_.runs_each_example) return run_examples(executable(), inputs, results, progress);
   std::vector<ConstBytes> arguments;
   std::vector<Bytes> outputs;
   for (const Tensor& input : inputs) arguments.push_back(input.bytes());
   for (Tensor& result : results) outputs.push_back(result.bytes());
-  compilation_.executable->run(arguments, outputs);
+  executable().run(arguments, outputs);
   if (progress) progress(1, 1);
 }
 
@@ -168,7 +163,7 @@ void TaskJacobian::run_examples(const Executable& executable, std::span<const Te
   const std::int64_t examples = batch_.examples;
   const std::int64_t piece = !progress ? examples : executable.vectorises_examples() ? 16384 : 1;
   std::vector<bool> is_shared;
-  for (std::size_t i = 0; i < inputs.size(); ++i) is_shared.push_back(!batch_.is_batched(i));
+  for (bool has_axis : plan_.has_examples) is_shared.push_back(!has_axis);
   std::vector<ConstBytes> arguments(inputs.size());
   std::vector<Bytes> outputs(results.size());
   for (std::int64_t first = 0; first < examples; first += piece) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/comp_graph.h"
 
+#include <utility>
+
 #include "base/check.h"
 #include "ir/op_def.h"
 
@@ -55,6 +57,11 @@ std::optional<EdgeId> CompGraph::find_edge(VertexId source, VertexId destination
   return std::nullopt;
 }
 
+std::vector<VertexId> CompGraph::release(std::vector<VertexId>& ends) {
+  for (VertexId v : ends) vertices_[v].kind = VertexKind::intermediate;
+  return std::exchange(ends, {});
+}
+
 std::vector<VertexId> CompGraph::intermediates() const {
   std::vector<VertexId> result;
   for (VertexId v = 0; v < vertices_.size(); ++v)
@@ -67,10 +74,10 @@ namespace {
 std::string vertex_name(const CompGraph& graph, const Program& program, VertexId v) {
   const Vertex& vertex = graph.vertex(v);
   if (vertex.number > 0) return "v" + std::to_string(vertex.number);
-  if (vertex.kind == VertexKind::independent)
+  if (vertex.kind != VertexKind::dependent)
     for (std::size_t i = 0; i < program.arguments().size(); ++i)
       if (program.arguments()[i] == vertex.value) return program.argument_name(i);
-  return "out(" + std::to_string(v) + ")";
+  return (vertex.kind == VertexKind::independent ? "in(" : "out(") + std::to_string(v) + ")";
 }
 
 std::string vertex_label(const CompGraph& graph, const Program& program, VertexId v) {

@@ -54,10 +54,15 @@ class CompGraph {
   /// The dependent vertex of each output of the program, in the outputs' order.
   const std::vector<VertexId>& dependents() const { return dependents_; }
   void add_dependent(VertexId v) { dependents_.push_back(v); }
+  /// Makes all independents (dependents) intermediate and returns them.
+  std::vector<VertexId> release_independents() { return release(independents_); }
+  std::vector<VertexId> release_dependents() { return release(dependents_); }
   /// Intermediate vertices in program order.
   std::vector<VertexId> intermediates() const;
 
  private:
+  std::vector<VertexId> release(std::vector<VertexId>& ends);
+
   struct Slot {
     Edge edge;
     std::uint32_t place_in, place_out;  ///< positions in the lists of its ends

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "driver/compiled_derivative.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+
+#include "base/saturated.h"
+#include "driver/derivative_options.h"
+
+namespace loipe {
+
+namespace {
+
+/// The executable's own peak has the inputs and results of one example in it.
+std::size_t batch_peak_bytes(const Executable& executable, std::int64_t batch,
+                             const std::vector<bool>& is_shared) {
+  std::size_t example = 0;
+  for (std::size_t i = 0; i < is_shared.size(); ++i)
+    if (!is_shared[i]) example += executable.argument_types()[i].byte_size();
+  for (const TensorType& type : executable.output_types()) example += type.byte_size();
+  return saturated_sum(executable.peak_bytes(),
+                       saturated_product(example, static_cast<std::size_t>(batch - 1)));
+}
+
+CompileOptions compile_options(const DerivativeOptions& options) {
+  return {.backend = options.backend,
+          .backend_options = {.threads = options.threads,
+                              .memory_limit = options.memory_limit,
+                              .batch = options.batch,
+                              .flush_subnormals = options.flush_subnormals},
+          .block_values = options.format == BlockFormat::coo ? BlockValues::entries : BlockValues::all};
+}
+
+std::vector<TensorType> types_of(const Program& program, std::span<const Value> values) {
+  std::vector<TensorType> types;
+  for (Value value : values) types.push_back(program.type(value));
+  return types;
+}
+
+TensorType with_axis(TensorType type, std::int64_t examples) {
+  type.shape.insert(type.shape.begin(), examples);
+  return type;
+}
+
+template <class T>
+void check_dtype(const NamedType& tensor, const char* what) {
+  if (tensor.type.dtype != dtype_of<T>())
+    throw UserError(std::string(what) + " '" + tensor.name + "' is " + to_string(tensor.type) +
+                    ", but the run is on spans of " + std::string(to_string(dtype_of<T>())));
+}
+
+}  // namespace
+
+CompiledDerivative::CompiledDerivative(DerivativeKind kind, Program primal, const DerivativeOptions& options,
+                                       Beside beside)
+    : primal_(std::move(primal)),
+      request_(resolve_request(kind, primal_, options, beside)),
+      signature_(signature_of(request_, primal_, types_of(primal_, primal_.arguments()),
+                              types_of(primal_, primal_.outputs()))),
+      batch_(options.batch),
+      is_shared_(resolve_shared(primal_, signature_, options)) {
+  derivative_ = compile_derivative(primal_, request_, compile_options(options));
+  const Compilation& c = compilation();
+  cost_ = {c.accumulation.cost.multiplications, c.accumulation.cost.additions,
+           c.folded.multiplications + c.folded.divisions, c.folded.additions};
+  if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
+    throw ResourceError("program '" + primal_.name() + "' with a batch of " + std::to_string(batch_) +
+                        " examples needs " + std::to_string(peak_bytes()) +
+                        " bytes, but the memory limit is " + std::to_string(options.memory_limit) + " bytes");
+}
+
+std::size_t CompiledDerivative::peak_bytes() const {
+  return batch_peak_bytes(executable(), batch_, is_shared_);
+}
+
+SparsePattern CompiledDerivative::pattern(std::size_t index) const {
+  const std::vector<SparsePattern>& known = compilation().patterns;
+  if (!known.empty()) return known[index];
+  const std::size_t columns = request_.wrt.size();
+  return block_pattern(plan().program, plan().request, compilation().accumulation, index / columns,
+                       index % columns);
+}
+
+/// The examples that the inputs hold.
+std::int64_t CompiledDerivative::batch_extent(std::span<const Tensor> inputs) const {
+  if (inputs.size() != signature_.inputs.size())
+    throw UserError("a batch wants " + std::to_string(signature_.inputs.size()) + " arguments, got " +
+                    std::to_string(inputs.size()));
+  std::optional<std::int64_t> examples;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    const TensorType& own = signature_.inputs[i].type;
+    const TensorType& given = inputs[i].type();
+    if (!is_shared_[i] && !examples && given.rank() == own.rank() + 1) examples = given.shape[0];
+    const TensorType expected = is_shared_[i] ? own : with_axis(own, examples.value_or(batch_));
+    if (given != expected)
+      throw UserError(std::string(is_shared_[i] ? "the shared argument '" : "argument '") +
+                      signature_.inputs[i].name + "' is " + to_string(given) + ", expected " +
+                      to_string(expected) +
+                      (is_shared_[i] ? "" : ": all examples, as in the other arguments"));
+  }
+  return examples.value_or(batch_);
+}
+
+std::vector<Tensor> CompiledDerivative::run_batch(std::span<const Tensor> inputs) const {
+  const std::int64_t examples = batch_extent(inputs);
+  std::vector<ConstBytes> in;
+  for (const Tensor& input : inputs) in.push_back(input.bytes());
+  std::vector<Tensor> results;
+  std::vector<Bytes> out;
+  for (const TensorType& type : executable().output_types()) results.emplace_back(with_axis(type, examples));
+  for (Tensor& result : results) out.push_back(result.bytes());
+  executable().run_batch(examples, in, is_shared_, out);
+  return results;
+}
+
+/// As bytes, in vectors that have had the room since their first run.
+template <class T>
+void CompiledDerivative::fill(RunBytes& bytes, Spans<const T> inputs,
+                              std::initializer_list<Spans<T>> results) const {
+  std::size_t count = 0;
+  for (const Spans<T>& group : results) count += group.size();
+  if (count != signature_.results.size())
+    throw UserError("a run wants " + std::to_string(signature_.results.size()) + " result spans, got " +
+                    std::to_string(count));
+  for (const NamedType& input : signature_.inputs) check_dtype<T>(input, "argument");
+  for (const NamedType& result : signature_.results) check_dtype<T>(result, "result");
+  bytes.inputs.clear();
+  bytes.results.clear();
+  for (const std::span<const T>& input : inputs) bytes.inputs.push_back(std::as_bytes(input));
+  for (const Spans<T>& group : results)
+    for (const std::span<T>& target : group) bytes.results.push_back(std::as_writable_bytes(target));
+}
+
+template <class T>
+void CompiledDerivative::run(Spans<const T> inputs, std::initializer_list<Spans<T>> results) const {
+  const auto bytes = bytes_.take();
+  fill<T>(*bytes, inputs, results);
+  executable().run(bytes->inputs, bytes->results);
+}
+
+template <class T>
+void CompiledDerivative::run_batch(std::int64_t examples, Spans<const T> inputs,
+                                   std::initializer_list<Spans<T>> results,
+                                   const BatchLayouts& layouts) const {
+  const auto bytes = bytes_.take();
+  fill<T>(*bytes, inputs, results);
+  executable().run_batch(examples, bytes->inputs, is_shared_, bytes->results, layouts);
+}
+
+#define LOIPE_INSTANTIATE(T)                                                                       \
+  template void CompiledDerivative::run<T>(Spans<const T>, std::initializer_list<Spans<T>>) const; \
+  template void CompiledDerivative::run_batch<T>(                                                  \
+      std::int64_t, Spans<const T>, std::initializer_list<Spans<T>>, const BatchLayouts&) const;
+LOIPE_INSTANTIATE(float)
+LOIPE_INSTANTIATE(double)
+#undef LOIPE_INSTANTIATE
+
+}  // namespace loipe

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "jacobian/transpose.h"
+
+#include "jacobian/arithmetic.h"
+#include "jacobian/raw_term.h"
+
+namespace loipe {
+
+LocalJacobian transposed(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out,
+                         const Shape& in) {
+  const LocalJacobian terms = explicit_terms(recorder, jacobian, out, in, recorder.dtype());
+  LocalJacobian result;
+  for (const Term& term : terms.terms) {
+    RawTerm raw;
+    for (std::int64_t extent : term.extents) raw.add_label(extent);
+    raw.out = term.in;
+    raw.in = term.out;
+    raw.coefficient = term.coefficient;
+    for (const auto* labelled : {&term.value, &term.mask}) {
+      if (!*labelled) continue;
+      Access access{(*labelled)->value, {}};
+      for (Label label : (*labelled)->axes) access.at.push_back(Coordinate::of(label));
+      (labelled == &term.value ? raw.values : raw.masks).push_back(std::move(access));
+    }
+    if (auto normal = std::move(raw).normalised(recorder)) result.terms.push_back(std::move(*normal));
+  }
+  return result;
+}
+
+}  // namespace loipe

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "jacobian/local_jacobian.h"
+#include "jacobian/recorder.h"
+
+namespace loipe {
+
+/// The Jacobian d(out)/d(in) with its sides exchanged: structure alone, nothing is computed
+/// unless it is implicit.
+LocalJacobian transposed(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out,
+                         const Shape& in);
+
+}  // namespace loipe
