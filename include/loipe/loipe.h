@@ -5,6 +5,7 @@
 /// order, and compiles the accumulation of the Jacobian.
 
 #include <loipe/batch.h>
+#include <loipe/custom_op.h>
 #include <loipe/error.h>
 #include <loipe/jacobian.h>
 #include <loipe/sparse_pattern.h>
