@@ -5,12 +5,14 @@
 /// order, and compiles the accumulation of the Jacobian.
 
 #include <loipe/batch.h>
+#include <loipe/custom_op.h>
 #include <loipe/derivative.h>
 #include <loipe/derivative_options.h>
 #include <loipe/error.h>
 #include <loipe/jacobian.h>
 #include <loipe/linearization.h>
 #include <loipe/sparse_pattern.h>
+#include <loipe/structured_block.h>
 #include <loipe/tensor.h>
 #include <loipe/trace.h>
 

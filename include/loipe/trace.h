@@ -152,6 +152,23 @@ Traced square(const Traced& x);
 /// x to a fixed integer power, negative ones included.
 Traced integer_pow(const Traced& x, std::int64_t exponent);
 
+// Activations, floating point. What they do at 0 and at infinity is in
+// docs/theory/singular_points.md.
+
+/// log(1 + exp(x)) without overflow.
+Traced softplus(const Traced& x);
+/// x logistic(x), also called swish.
+Traced silu(const Traced& x);
+/// x where it is positive, else 0; derivative 0 at 0.
+Traced relu(const Traced& x);
+/// x where it is positive, else slope x.
+Traced leaky_relu(const Traced& x, double slope = 0.01);
+/// x where it is positive, else alpha (exp(x) - 1).
+Traced elu(const Traced& x, double alpha = 1);
+/// x times the normal distribution function of x (erf), or that by its usual approximation.
+enum class GeluForm : std::uint8_t { erf, tanh };
+Traced gelu(const Traced& x, GeluForm form = GeluForm::erf);
+
 // Elementwise functions of two tensors, or of a tensor and a number; shapes and
 // dtypes as for the operators.
 
@@ -169,6 +186,9 @@ Traced min(double x, const Traced& y);
 /// The remainder of x / y with the sign of x, as std::fmod.
 Traced rem(const Traced& x, const Operand& y);
 Traced rem(double x, const Traced& y);
+
+/// min(max(x, low), high); where x equals a bound, both have half of the derivative.
+Traced clamp(const Traced& x, const Operand& low, const Operand& high);
 
 // Of bool tensors; bitwise of integers.
 Traced logical_and(const Traced& x, const Operand& y);
@@ -219,6 +239,72 @@ Traced pad(const Traced& x, const Operand& value, const Axes& low, const Axes& h
 /// The parts after one another along an axis; all other extents must agree.
 Traced concatenate(const std::vector<Traced>& parts, std::int64_t axis);
 
+/// The elements along these axes in the opposite order.
+Traced reverse(const Traced& x, const Axes& axes);
+
+/// x at `indices` (integers) along one axis, which is replaced by the axes of `indices`:
+/// x [p, n, q] and indices [k, l] give [p, k, l, q] for axis 1. Outside of the axis
+/// it reads 0.
+Traced take(const Traced& x, const Traced& indices, std::int64_t axis = 0);
+/// base with `updates` added at `indices` along one axis: the transpose of take. updates has
+/// the shape of take(base, indices, axis); equal indices add up, those outside are dropped.
+Traced scatter_add(const Traced& base, const Traced& indices, const Traced& updates, std::int64_t axis = 0);
+/// 1 at the index along a new last axis of extent `depth`, else 0, so zeros for an index outside.
+Traced one_hot(const Traced& indices, std::int64_t depth, DType dtype = DType::f32);
+
+// Sorted order along an axis. Stable: equal elements keep their order, and the derivative
+// of each place goes to the one element that stands there. NaN stands behind all numbers.
+
+Traced sort(const Traced& x, std::int64_t axis = -1, bool descending = false);
+/// The places (i64) that the elements of sort come from.
+Traced argsort(const Traced& x, std::int64_t axis = -1, bool descending = false);
+/// The k largest elements along the last axis, largest first: [..., n] to [..., k].
+Traced top_k(const Traced& x, std::int64_t k);
+/// The places (i64) that the elements of top_k come from.
+Traced top_k_indices(const Traced& x, std::int64_t k);
+
+// Functions of whole rows: of the elements along one axis, at all places of the others.
+
+/// exp(x) over its sum; elements of -inf have the weight and the derivative 0, also where
+/// there are no others.
+Traced softmax(const Traced& x, std::int64_t axis = -1);
+Traced log_softmax(const Traced& x, std::int64_t axis = -1);
+/// (x - mean) / sqrt(variance + eps) along the last axis, times scale, plus bias, of shape
+/// [n] each; the variance is that of the n elements.
+Traced layer_norm(const Traced& x, double eps = 1e-5);
+Traced layer_norm(const Traced& x, const Traced& scale, const Traced& bias, double eps = 1e-5);
+/// x / sqrt(mean(x^2) + eps) along the last axis, times scale, of shape [n].
+Traced rms_norm(const Traced& x, double eps = 1e-5);
+Traced rms_norm(const Traced& x, const Traced& scale, double eps = 1e-5);
+
+/// How a scan runs.
+struct ScanOptions {
+  bool reverse = false;    ///< from the last element to the first
+  bool exclusive = false;  ///< without the element at the place itself
+};
+/// Sums of the elements up to each place.
+Traced cumsum(const Traced& x, std::int64_t axis = -1, const ScanOptions& options = {});
+/// Products of the elements up to each place; derivatives divide by nothing.
+Traced cumprod(const Traced& x, std::int64_t axis = -1, const ScanOptions& options = {});
+/// y_i = a_i y_(i-1) + x_i from y_(-1) = 0, floating point; with `reverse` from the end. a and x
+/// have equal ranks, with extents equal or 1.
+Traced linear_recurrence(const Traced& a, const Traced& x, std::int64_t axis = -1, bool reverse = false);
+
+// Linear algebra on the last two axes; the leading ones are a batch.
+
+/// Which triangle of a matrix is read, and what is solved.
+struct TriangularSolve {
+  bool lower = true;
+  bool transposed = false;     ///< a^T x = b
+  bool unit_diagonal = false;  ///< the diagonal counts as 1 and is not read
+};
+/// The solution x of a x = b with a triangular, floating point: a [..., n, n], b [..., n, m]
+/// or, for one right-hand side per matrix, [..., n]. A zero on the diagonal gives inf or NaN.
+Traced triangular_solve(const Traced& a, const Traced& b, const TriangularSolve& options = {});
+/// The lower triangle L with L L^T = (a + a^T)/2, for a [..., n, n]: of a symmetric a it is the
+/// usual factor, and the derivative by a is symmetric. NaN where that is not positive definite.
+Traced cholesky(const Traced& a);
+
 // Reductions. The axes (by default all) disappear from the shape.
 
 Traced sum(const Traced& x);
@@ -231,6 +317,15 @@ Traced reduce_max(const Traced& x);
 Traced reduce_max(const Traced& x, const Axes& axes);
 Traced reduce_min(const Traced& x);
 Traced reduce_min(const Traced& x, const Axes& axes);
+
+Traced prod(const Traced& x);
+Traced prod(const Traced& x, const Axes& axes);
+/// Euclidean norm; squares neither overflow nor underflow, and the derivative at 0 is 0.
+Traced norm(const Traced& x);
+Traced norm(const Traced& x, const Axes& axes);
+/// log(sum(exp(x))) without overflow; elements of -inf have the derivative 0.
+Traced logsumexp(const Traced& x);
+Traced logsumexp(const Traced& x, const Axes& axes);
 
 /// To another element type: floating point to integer truncates, to bool tells
 /// what is not 0. Records a node even if x has that type.

@@ -143,6 +143,19 @@ Traced literal_beside(const Traced& other, double number, std::string_view calle
   return TracedAccess::make(context, context->builder().constant(std::move(tensor)));
 }
 
+std::int64_t from_front(std::string_view function, const Traced& x, std::int64_t axis) {
+  const std::int64_t rank = x.rank();
+  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
+  throw UserError(describe_call(function, {x}) + " has no axis " + std::to_string(axis) + "; its rank is " +
+                  std::to_string(rank));
+}
+
+Axes from_front(std::string_view function, const Traced& x, const Axes& axes) {
+  Axes result;
+  for (std::int64_t axis : axes) result.push_back(from_front(function, x, axis));
+  return result;
+}
+
 std::string describe_call(std::string_view function, std::span<const Operand> operands) {
   std::vector<std::string> parts;
   for (const Operand& operand : operands)

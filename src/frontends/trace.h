@@ -42,6 +42,10 @@ Traced literal_beside(const Traced& other, double number, std::string_view calle
 /// naming the caller, when there is none.
 Traced emit_in_current_trace(std::string_view caller, const std::function<Value(Builder&)>& build);
 
+/// An axis counted from the front; UserError, naming the function, when there is none.
+std::int64_t from_front(std::string_view function, const Traced& x, std::int64_t axis);
+Axes from_front(std::string_view function, const Traced& x, const Axes& axes);
+
 /// "select(bool[2], f32[2], 0.5)": a call for messages.
 std::string describe_call(std::string_view function, std::span<const Operand> operands);
 inline std::string describe_call(std::string_view function, std::initializer_list<Operand> operands) {

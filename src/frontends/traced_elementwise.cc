@@ -114,6 +114,15 @@ Traced integer_pow(const Traced& x, std::int64_t exponent) {
   return emit(ops::op_integer_pow, {x}, {{"y", exponent}});
 }
 
+Traced softplus(const Traced& x) { return emit(ops::op_softplus, {x}); }
+Traced silu(const Traced& x) { return emit(ops::op_silu, {x}); }
+Traced relu(const Traced& x) { return emit(ops::op_relu, {x}); }
+Traced leaky_relu(const Traced& x, double slope) { return emit(ops::op_leaky_relu, {x}, {{"slope", slope}}); }
+Traced elu(const Traced& x, double alpha) { return emit(ops::op_elu, {x}, {{"alpha", alpha}}); }
+Traced gelu(const Traced& x, GeluForm form) {
+  return emit(ops::op_gelu, {x}, {{"form", std::string(form == GeluForm::erf ? "erf" : "tanh")}});
+}
+
 Traced pow(const Traced& x, const Operand& y) { return elementwise(ops::op_pow, {x, y}); }
 Traced pow(double x, const Traced& y) { return elementwise(ops::op_pow, {x, y}); }
 Traced atan2(const Traced& y, const Operand& x) { return elementwise(ops::op_atan2, {y, x}); }
@@ -124,6 +133,10 @@ Traced min(const Traced& x, const Operand& y) { return elementwise(ops::op_min, 
 Traced min(double x, const Traced& y) { return elementwise(ops::op_min, {x, y}); }
 Traced rem(const Traced& x, const Operand& y) { return elementwise(ops::op_rem, {x, y}); }
 Traced rem(double x, const Traced& y) { return elementwise(ops::op_rem, {x, y}); }
+
+Traced clamp(const Traced& x, const Operand& low, const Operand& high) {
+  return elementwise(ops::op_clamp, {x, low, high});
+}
 
 Traced logical_and(const Traced& x, const Operand& y) { return elementwise(ops::op_and, {x, y}); }
 Traced logical_or(const Traced& x, const Operand& y) { return elementwise(ops::op_or, {x, y}); }

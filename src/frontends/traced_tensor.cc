@@ -11,20 +11,6 @@ namespace loipe {
 
 namespace {
 
-/// Counts an axis from the front, after a check.
-std::int64_t from_front(std::string_view function, const Traced& x, std::int64_t axis) {
-  const std::int64_t rank = x.rank();
-  if (axis >= -rank && axis < rank) return axis < 0 ? axis + rank : axis;
-  throw UserError(describe_call(function, {x}) + " has no axis " + std::to_string(axis) + "; its rank is " +
-                  std::to_string(rank));
-}
-
-Axes from_front(std::string_view function, const Traced& x, const Axes& axes) {
-  Axes result;
-  for (std::int64_t axis : axes) result.push_back(from_front(function, x, axis));
-  return result;
-}
-
 Axes all_axes(const Traced& x) {
   Axes axes(x.shape().size());
   std::iota(axes.begin(), axes.end(), 0);
@@ -91,6 +77,10 @@ Traced broadcast_to(const Traced& x, const Shape& shape) {
   return broadcast_in_dim(x, shape, dimensions);
 }
 
+Traced reverse(const Traced& x, const Axes& axes) {
+  return emit(ops::op_reverse, {x}, {{"axes", from_front("reverse", x, axes)}});
+}
+
 Traced slice(const Traced& x, const Axes& start, const Axes& limit, const Axes& stride) {
   Attributes attributes{{"start", start}, {"limit", limit}};
   if (!stride.empty()) attributes.set("stride", stride);
@@ -130,6 +120,15 @@ Traced reduce_max(const Traced& x, const Axes& axes) {
 Traced reduce_min(const Traced& x) { return reduce_min(x, all_axes(x)); }
 Traced reduce_min(const Traced& x, const Axes& axes) {
   return reduce(ops::op_reduce_min, "reduce_min", x, axes);
+}
+
+Traced prod(const Traced& x) { return prod(x, all_axes(x)); }
+Traced prod(const Traced& x, const Axes& axes) { return reduce(ops::op_reduce_prod, "prod", x, axes); }
+Traced norm(const Traced& x) { return norm(x, all_axes(x)); }
+Traced norm(const Traced& x, const Axes& axes) { return reduce(ops::op_norm, "norm", x, axes); }
+Traced logsumexp(const Traced& x) { return logsumexp(x, all_axes(x)); }
+Traced logsumexp(const Traced& x, const Axes& axes) {
+  return reduce(ops::op_logsumexp, "logsumexp", x, axes);
 }
 
 Traced convert(const Traced& x, DType dtype) {

@@ -43,6 +43,14 @@ class Builder {
   std::unordered_map<std::string, Value> constants_;
 };
 
+/// What an op's expansion sees: the operands of one of its nodes in the program that
+/// grows, where it adds nodes and returns the one that stands for the op's.
+struct ExpandContext {
+  Builder& builder;
+  std::span<const Value> operands;
+  const Attributes& attributes;
+};
+
 /// The type of `op` on these operands; UserError that names the op otherwise.
 TensorType infer_type(const OpDef& op, std::span<const TensorType* const> operands,
                       const Attributes& attributes);

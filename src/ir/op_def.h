@@ -15,6 +15,8 @@
 
 namespace loipe {
 
+struct Value;            // ir/program.h
+struct ExpandContext;    // ir/builder.h
 struct LocalJacobian;    // jacobian/local_jacobian.h
 struct JacobianContext;  // jacobian/local_jacobian.h
 
@@ -121,6 +123,10 @@ struct OpDef {
   SampleFn special_points = nullptr;
   std::string_view jax_name = {};
   std::string_view onnx_name = {};
+  /// The op written in others, for back ends that have a kernel for each of those but none
+  /// for this one: the same value up to rounding, at special points too, and no dearer. The
+  /// pass `expansion` applies it; null: the op stays one node.
+  Value (*expand)(const ExpandContext&) = nullptr;
 };
 
 // The list of ops, defined in ops/op_list.cc. Named here so that programs can be

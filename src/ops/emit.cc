@@ -17,7 +17,11 @@ Value abs(Builder& b, Value x) { return b.emit(op_abs, {x}); }
 Value sign(Builder& b, Value x) { return b.emit(op_sign, {x}); }
 Value round(Builder& b, Value x) { return b.emit(op_round, {x}); }
 Value exp(Builder& b, Value x) { return b.emit(op_exp, {x}); }
+Value expm1(Builder& b, Value x) { return b.emit(op_expm1, {x}); }
 Value log(Builder& b, Value x) { return b.emit(op_log, {x}); }
+Value log1p(Builder& b, Value x) { return b.emit(op_log1p, {x}); }
+Value logistic(Builder& b, Value x) { return b.emit(op_logistic, {x}); }
+Value erfc(Builder& b, Value x) { return b.emit(op_erfc, {x}); }
 Value sqrt(Builder& b, Value x) { return b.emit(op_sqrt, {x}); }
 Value rsqrt(Builder& b, Value x) { return b.emit(op_rsqrt, {x}); }
 Value sin(Builder& b, Value x) { return b.emit(op_sin, {x}); }
@@ -49,6 +53,7 @@ Value gt(Builder& b, Value x, Value y) { return b.emit(op_gt, {x, y}); }
 Value ge(Builder& b, Value x, Value y) { return b.emit(op_ge, {x, y}); }
 Value eq(Builder& b, Value x, double y) { return eq(b, x, scalar_like(b, y, x)); }
 Value ne(Builder& b, Value x, double y) { return ne(b, x, scalar_like(b, y, x)); }
+Value lt(Builder& b, Value x, double y) { return lt(b, x, scalar_like(b, y, x)); }
 Value gt(Builder& b, Value x, double y) { return gt(b, x, scalar_like(b, y, x)); }
 
 Value logical_and(Builder& b, Value x, Value y) { return b.emit(op_and, {x, y}); }
@@ -59,6 +64,9 @@ Value select(Builder& b, Value condition, Value on_true, Value on_false) {
 }
 Value select(Builder& b, Value condition, double on_true, Value on_false) {
   return select(b, condition, scalar_like(b, on_true, on_false), on_false);
+}
+Value select(Builder& b, Value condition, Value on_true, double on_false) {
+  return select(b, condition, on_true, scalar_like(b, on_false, on_true));
 }
 
 Value reshape(Builder& b, Value x, const Shape& shape) { return b.emit(op_reshape, {x}, {{"shape", shape}}); }
@@ -89,6 +97,19 @@ Value reduce_max(Builder& b, Value x, const Integers& axes) {
 }
 Value reduce_min(Builder& b, Value x, const Integers& axes) {
   return b.emit(op_reduce_min, {x}, {{"axes", axes}});
+}
+
+Value reverse(Builder& b, Value x, const Integers& axes) { return b.emit(op_reverse, {x}, {{"axes", axes}}); }
+Value linear_recurrence(Builder& b, Value a, Value x, bool backwards) {
+  return b.emit(op_linear_recurrence, {a, x}, {{"reverse", std::int64_t{backwards}}});
+}
+Value cumsum(Builder& b, Value x, bool backwards, bool exclusive) {
+  return b.emit(op_cumsum, {x},
+                {{"reverse", std::int64_t{backwards}}, {"exclusive", std::int64_t{exclusive}}});
+}
+Value cumprod(Builder& b, Value x, bool backwards, bool exclusive) {
+  return b.emit(op_cumprod, {x},
+                {{"reverse", std::int64_t{backwards}}, {"exclusive", std::int64_t{exclusive}}});
 }
 
 Value dot_general(Builder& b, Value lhs, Value rhs, const Integers& lhs_contract,

@@ -15,7 +15,11 @@ Value abs(Builder& b, Value x);
 Value sign(Builder& b, Value x);
 Value round(Builder& b, Value x);
 Value exp(Builder& b, Value x);
+Value expm1(Builder& b, Value x);
 Value log(Builder& b, Value x);
+Value log1p(Builder& b, Value x);
+Value logistic(Builder& b, Value x);
+Value erfc(Builder& b, Value x);
 Value sqrt(Builder& b, Value x);
 Value rsqrt(Builder& b, Value x);
 Value sin(Builder& b, Value x);
@@ -49,6 +53,7 @@ Value gt(Builder& b, Value x, Value y);
 Value ge(Builder& b, Value x, Value y);
 Value eq(Builder& b, Value x, double y);
 Value ne(Builder& b, Value x, double y);
+Value lt(Builder& b, Value x, double y);
 Value gt(Builder& b, Value x, double y);
 
 Value logical_and(Builder& b, Value x, Value y);
@@ -57,6 +62,7 @@ Value logical_not(Builder& b, Value x);
 /// condition ? on_true : on_false, entry by entry.
 Value select(Builder& b, Value condition, Value on_true, Value on_false);
 Value select(Builder& b, Value condition, double on_true, Value on_false);
+Value select(Builder& b, Value condition, Value on_true, double on_false);
 
 Value reshape(Builder& b, Value x, const Shape& shape);
 /// Axis k of x becomes axis dimensions[k] of the result.
@@ -71,6 +77,14 @@ Value concatenate(Builder& b, std::span<const Value> parts, std::int64_t axis);
 Value reduce_sum(Builder& b, Value x, const Integers& axes);
 Value reduce_max(Builder& b, Value x, const Integers& axes);
 Value reduce_min(Builder& b, Value x, const Integers& axes);
+
+/// The entries along these axes in the opposite order.
+Value reverse(Builder& b, Value x, const Integers& axes);
+/// y_i = a_i y_(i-1) + b_i along the last axis, y_(-1) = 0; backwards: y_(i+1), from the last on.
+Value linear_recurrence(Builder& b, Value a, Value x, bool backwards);
+/// Sums, or products, of the entries up to each place of the last axis; exclusive: without its own.
+Value cumsum(Builder& b, Value x, bool backwards, bool exclusive = false);
+Value cumprod(Builder& b, Value x, bool backwards, bool exclusive = false);
 
 /// Axes of the result: batch, free axes of lhs, free axes of rhs.
 Value dot_general(Builder& b, Value lhs, Value rhs, const Integers& lhs_contract,

@@ -46,7 +46,7 @@ Traced layer_norm(const Traced& x, const Traced& gamma, const Traced& beta, Stat
 
 /// Of each row. The largest entry, which is subtracted against overflow, cancels
 /// and so carries no derivative.
-Traced softmax(const Traced& x) {
+Traced row_softmax(const Traced& x) {
   const Traced largest = stop_gradient(as_column(reduce_max(x, {1})));
   const Traced weights = exp(x - largest);
   return weights / as_column(sum(weights, {1}));
@@ -54,11 +54,11 @@ Traced softmax(const Traced& x) {
 
 /// Of each row: (m, n), (m, n) -> (m).
 Traced cross_entropy(const Traced& logits, const Traced& target) {
-  return -sum(target * log(softmax(logits)), {1});
+  return -sum(target * log(row_softmax(logits)), {1});
 }
 
 /// x logistic(x), with the logistic function in elementary operations.
-Traced silu(const Traced& x) { return x * (1 / (1 + exp(-x))); }
+Traced elementary_silu(const Traced& x) { return x * (1 / (1 + exp(-x))); }
 
 /// tanh(W x + b) of each example: (m, n), (batch, n), (m) -> (batch, m).
 Traced dense_tanh(const Traced& W, const Traced& x, const Traced& b) {
@@ -72,10 +72,10 @@ Traced perceptron_function(const Traced& x, const Traced& y, const Traced& W1, c
   return cross_entropy(dense_tanh(W2, hidden, b2), y);
 }
 
-/// softmax(q^T k) v.
+/// row_softmax(q^T k) v.
 Traced attention(const Traced& query, const Traced& key, const Traced& value) {
   const Traced logits = matmul(transpose(query), key);
-  return matmul(softmax(logits), value);
+  return matmul(row_softmax(logits), value);
 }
 
 /// x + attention of W_Q source, W_K source and W_V x.
@@ -86,11 +86,11 @@ Traced attended(const Traced& x, const Traced& source, const Traced& WQ, const T
   return x + attention(query, key, value);
 }
 
-/// silu(W norm(x) + b).
+/// elementary_silu(W norm(x) + b).
 Traced feed_forward(const Traced& x, const Traced& W, const Traced& b, const Traced& gamma,
                     const Traced& beta) {
   const Traced product = matmul(W, layer_norm(x, gamma, beta, Statistics::along_the_columns));
-  return silu(product + b);
+  return elementary_silu(product + b);
 }
 
 Traced encoder_function(const Traced& x, const Traced& y, const Traced& WQ1, const Traced& WQ2,

@@ -26,8 +26,10 @@ TensorType infer_elementwise(const InferContext& c, bool dtype_fits, const char*
 
 }  // namespace
 
-TensorType infer_floating(const InferContext& c) {
-  expect_attributes(c, {});
+TensorType infer_floating(const InferContext& c) { return infer_floating_with(c, {}); }
+
+TensorType infer_floating_with(const InferContext& c, std::initializer_list<std::string_view> attributes) {
+  expect_attributes(c, attributes);
   return infer_elementwise(c, is_floating(c.operand(0).dtype), "floating point");
 }
 

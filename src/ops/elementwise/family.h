@@ -19,7 +19,10 @@
 namespace loipe::ops {
 
 // Shape rules: the broadcast shape, after a check of the dtype.
-TensorType infer_floating(const InferContext& context);    ///< f32, f64
+TensorType infer_floating(const InferContext& context);  ///< f32, f64
+/// The same with attributes, which the caller checks.
+TensorType infer_floating_with(const InferContext& context,
+                               std::initializer_list<std::string_view> attributes);
 TensorType infer_numeric(const InferContext& context);     ///< f32, f64, i32, i64
 TensorType infer_logical(const InferContext& context);     ///< bool, i32, i64
 TensorType infer_comparison(const InferContext& context);  ///< any dtype; the result is bool
@@ -39,6 +42,18 @@ Tensor map_elements(const EvaluateContext& c, std::index_sequence<k...>) {
   std::size_t position = 0;
   for_each_index(c.type.shape, views, [&](const std::array<std::size_t, sizeof...(k)>& at) {
     out[position++] = static_cast<Result>(f(in[k][at[k]]...));
+  });
+  return result;
+}
+
+/// result[i] = f(x[i]) for an f that depends on attributes.
+template <class F>
+Tensor map_floating(const EvaluateContext& c, const F& f) {
+  Tensor result(c.type);
+  visit_floating(c.type.dtype, [&]<class T>(T) {
+    const std::span<const T> in = c.operand(0).elements<T>();
+    const std::span<T> out = result.elements<T>();
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] = f(in[i]);
   });
   return result;
 }

@@ -1,41 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
-#include "ops/elementwise/family.h"
 #include "ops/elementwise/scalar.h"
+#include "ops/reduction/family.h"
 
 namespace loipe::ops {
 
 namespace {
-
-std::vector<bool> is_reduced(const Attributes& attributes, std::size_t rank) {
-  std::vector<bool> reduced(rank, false);
-  for (std::int64_t axis : attributes.integers("axes")) reduced[index_of(axis)] = true;
-  return reduced;
-}
-
-TensorType infer_reduce(const InferContext& c) {
-  expect_attributes(c, {"axes"});
-  const TensorType& x = c.operand(0);
-  if (x.dtype == DType::boolean) throw UserError("operand has dtype bool, expected a number type");
-  expect_axes("axes", c.attributes.integers("axes"), x.rank());
-  const std::vector<bool> reduced = is_reduced(c.attributes, x.shape.size());
-  TensorType type{x.dtype, {}};
-  for (std::size_t axis = 0; axis < x.shape.size(); ++axis)
-    if (!reduced[axis]) type.shape.push_back(x.shape[axis]);
-  return type;
-}
-
-/// Reads the result along the axes of the operand: constant along the reduced ones.
-View result_view(const Attributes& attributes, const Shape& operand, const Shape& result) {
-  const std::vector<bool> reduced = is_reduced(attributes, operand.size());
-  const Integers strides = row_major_strides(result);
-  View view;
-  std::size_t kept = 0;
-  for (std::size_t axis = 0; axis < operand.size(); ++axis)
-    view.strides.push_back(reduced[axis] ? 0 : strides[kept++]);
-  return view;
-}
 
 /// Combines the entries one by one, in row-major order, from a start value that depends on the type.
 template <auto combine, auto start>
@@ -71,19 +42,6 @@ constexpr auto extreme_start = []<class T>(T) {
 constexpr auto larger = []<class T>(T best, T x) { return x > best || x != x ? x : best; };
 constexpr auto smaller = []<class T>(T best, T x) { return x < best || x != x ? x : best; };
 
-/// Labels of the operand's axes, and those of them that the result keeps.
-struct ReductionLabels {
-  TermDraft term;
-  std::vector<Label> all, kept;
-
-  explicit ReductionLabels(JacobianContext& c) : all(term.labels(c.operand_type().shape)) {
-    const std::vector<bool> reduced = is_reduced(c.attributes(), all.size());
-    for (std::size_t axis = 0; axis < all.size(); ++axis)
-      if (!reduced[axis]) kept.push_back(all[axis]);
-    term.out(kept).in(all);
-  }
-};
-
 LocalJacobian sum_jacobian(JacobianContext& c) { return ReductionLabels(c).term.finish(c.builder); }
 
 /// All entries that attain the extreme share the derivative equally: each gets
@@ -94,11 +52,7 @@ LocalJacobian extreme_jacobian(JacobianContext& c) {
   Builder& b = c.builder;
   const TensorType x = c.operand_type();
   const Integers axes = c.attributes().integers("axes");
-  const std::vector<bool> reduced = is_reduced(c.attributes(), x.shape.size());
-  Integers kept_axes;
-  for (std::size_t axis = 0; axis < x.shape.size(); ++axis)
-    if (!reduced[axis]) kept_axes.push_back(static_cast<std::int64_t>(axis));
-  const Value attains = eq(b, c.operand(), broadcast_in_dim(b, c.node, x.shape, kept_axes));
+  const Value attains = eq(b, c.operand(), spread(b, c.node, x.shape, axes));
   const Value count = reduce_sum(b, convert(b, attains, x.dtype), axes);
   ReductionLabels labels(c);
   labels.term.value(div(b, 1, count), labels.kept).mask(attains, labels.all);
@@ -109,32 +63,11 @@ OpCost sum_cost(const CostContext& c) {
   return {.additions = std::max<std::int64_t>(c.operand(0).element_count() - c.type.element_count(), 0)};
 }
 
-std::vector<Sample> reduce_samples(Rng& rng, Draw draw) {
-  std::vector<Sample> samples;
-  const auto append = [&](DType dtype, Shape shape, Integers axes) {
-    samples.push_back({{draw_tensor(rng, dtype, std::move(shape), draw)}, {{"axes", std::move(axes)}}});
-  };
-  append(DType::f64, {}, {});
-  append(DType::f64, {4}, {0});
-  append(DType::f64, {1}, {0});
-  append(DType::f64, {3, 4}, {});
-  append(DType::f64, {3, 4}, {0});
-  append(DType::f64, {3, 4}, {1});
-  append(DType::f64, {3, 4}, {1, 0});
-  append(DType::f64, {2, 1, 3}, {0, 2});
-  append(DType::f64, {2, 1, 3}, {1});
-  append(DType::f64, {0, 3}, {1});
-  append(DType::f64, {2, 0}, {1});
-  append(DType::i32, {3, 4}, {0});
-  append(DType::i64, {3, 4}, {0});
-  return samples;
-}
-
-std::vector<Sample> sum_samples(Rng& rng) { return reduce_samples(rng, between<-2.0, 2.0>); }
+std::vector<Sample> sum_samples(Rng& rng) { return reduction_samples(rng, between<-2.0, 2.0>, true); }
 
 /// Entries at least 1/4 apart, so that a small step changes no winner.
 std::vector<Sample> extreme_samples(Rng& rng) {
-  std::vector<Sample> samples = reduce_samples(rng, small_integer);
+  std::vector<Sample> samples = reduction_samples(rng, small_integer, true);
   for (Sample& sample : samples)
     for (std::int64_t i = 0;
          is_floating(sample.operands[0].dtype()) && i < sample.operands[0].element_count(); ++i)
@@ -158,7 +91,7 @@ constinit const OpDef op_reduce_sum{
     .name = "reduce_sum",
     .summary = "sum over axes, which the result drops",
     .arity = kUnary,
-    .infer = infer_reduce,
+    .infer = infer_reduction,
     .evaluate = evaluate_reduce<scalar::add, zero_start>,
     .jacobian = sum_jacobian,
     .cost = sum_cost,
@@ -172,7 +105,7 @@ constinit const OpDef op_reduce_max{
     .name = "reduce_max",
     .summary = "largest entry over axes, which the result drops; -inf of nothing",
     .arity = kUnary,
-    .infer = infer_reduce,
+    .infer = infer_reduction,
     .evaluate = evaluate_reduce<larger, extreme_start<-1>>,
     .jacobian = extreme_jacobian,
     .cost = cost_free,
@@ -187,7 +120,7 @@ constinit const OpDef op_reduce_min{
     .name = "reduce_min",
     .summary = "smallest entry over axes, which the result drops; +inf of nothing",
     .arity = kUnary,
-    .infer = infer_reduce,
+    .infer = infer_reduction,
     .evaluate = evaluate_reduce<smaller, extreme_start<1>>,
     .jacobian = extreme_jacobian,
     .cost = cost_free,
