@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/printable.h"
 #include "base/text.h"
 #include "cli/command.h"
 
@@ -111,7 +112,9 @@ int run_application(const std::vector<std::string>& arguments) {
   try {
     return dispatch(arguments, terminal);
   } catch (const Error& error) {
-    terminal.error(error.what());
+    // Names in files may hold anything; the lines of an internal error are our own.
+    const bool is_internal = error.code() == ErrorCode::internal;
+    terminal.error(is_internal ? error.what() : printable(error.what(), 4 * kLongestMessage));
     return static_cast<int>(error.code());
   } catch (const std::bad_alloc&) {
     terminal.error("out of memory: the request needs more than this machine can give");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace loipe {
@@ -69,11 +70,11 @@ void Lexer::fail_expected(std::string_view what) const {
 }
 
 void Lexer::fail(const Token& at, const std::string& message) const {
-  throw UserError(place(at.offset) + ": " + message);
+  throw UserError(printable(place(at.offset) + ": " + message));
 }
 
 void Lexer::rethrow_at(const Token& at, const Error& error) const {
-  const std::string message = place(at.offset) + ": " + error.what();
+  const std::string message = printable(place(at.offset) + ": " + error.what());
   switch (error.code()) {
     case ErrorCode::unsupported: throw Unsupported(message);
     case ErrorCode::resource_limit: throw ResourceError(message);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/file.h"
+#include "base/printable.h"
+#include "base/strict_json.h"
 #include "base/text.h"
 #include "orders/order.h"
 #include "orders/published_orders.h"
@@ -23,33 +24,25 @@ EliminationOrder published(std::string_view name, std::string_view task) {
   return order;
 }
 
-/// Order files are small; a deeply nested one is refused before it can exhaust the stack.
+[[noreturn]] void fail(const std::string& path, const std::string& what) {
+  throw FileError(printable("order file '" + path + "'" + what));
+}
+
 nlohmann::json parse_json(const std::string& path) {
-  const std::string text = read_text_file(path);
-  const auto refuse_depth = [](int depth, nlohmann::json::parse_event_t, nlohmann::json&) {
-    if (depth > 64) throw std::length_error("nested too deeply");
-    return true;
-  };
+  constexpr std::size_t kDeepest = 16;
   try {
-    return nlohmann::json::parse(text, refuse_depth);
-  } catch (const std::exception& error) {
-    // The JSON library puts its own code in front: "[json.exception...] text".
-    const std::string reason = error.what();
-    const std::size_t code = reason.starts_with('[') ? reason.find("] ") : std::string::npos;
-    throw FileError("order file '" + path +
-                    "' is not valid JSON: " + (code == std::string::npos ? reason : reason.substr(code + 2)));
+    return parse_strict_json(read_text_file(path), kDeepest);
+  } catch (const JsonFault& fault) {
+    fail(path, std::string(" is not valid JSON: ") + fault.what());
   }
 }
 
 std::vector<int> read_vertices(const nlohmann::json& list, const std::string& path) {
-  if (!list.is_array())
-    throw FileError("order file '" + path +
-                    "': expected a list of vertex numbers, or an object with \"order\"");
+  if (!list.is_array()) fail(path, ": expected a list of vertex numbers, or an object with \"order\"");
   std::vector<int> vertices;
   for (const nlohmann::json& entry : list) {
     if (!entry.is_number_integer() || entry < -1'000'000'000 || entry > 1'000'000'000)
-      throw FileError("order file '" + path + "': entry " + std::to_string(vertices.size() + 1) +
-                      " of the order is not a vertex number");
+      fail(path, ": entry " + std::to_string(vertices.size() + 1) + " of the order is not a vertex number");
     vertices.push_back(entry.get<int>());
   }
   return vertices;
@@ -61,13 +54,13 @@ EliminationOrder from_file(const std::string& path, std::string_view task) {
   if (content.contains("task") && !task.empty()) {
     const nlohmann::json& named = content["task"];
     if (!named.is_string() || named.get<std::string>() != task)
-      throw UserError("order file '" + path + "' is for task " + named.dump() + ", not for '" +
-                      std::string(task) + "'");
+      throw UserError(printable("order file '" + path + "' is for task " + shortened(named.dump()) +
+                                ", not for '" + std::string(task) + "'"));
   }
   if (content.contains("moves"))
     throw Unsupported("order file '" + path +
                       "' holds edge eliminations (\"moves\"), which are not supported yet; use \"order\"");
-  if (!content.contains("order")) throw FileError("order file '" + path + "' has no \"order\"");
+  if (!content.contains("order")) fail(path, " has no \"order\"");
   return {path, read_vertices(content["order"], path)};
 }
 

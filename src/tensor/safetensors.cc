@@ -10,6 +10,7 @@
 #include <span>
 
 #include "base/file.h"
+#include "base/printable.h"
 #include "base/text.h"
 
 namespace loipe {
@@ -59,11 +60,12 @@ std::vector<std::string> SafetensorsFile::names() const {
 const SafetensorsEntry& SafetensorsFile::entry(std::string_view name) const {
   const auto found = header_.entries.find(name);
   if (found == header_.entries.end())
-    throw FileError("file " + file_->name() + " holds no tensor " + quote(name) +
-                    did_you_mean(name, names()));
+    throw FileError(
+        printable("file " + file_->name() + " holds no tensor " + quote(name) + did_you_mean(name, names())));
   if (!found->second.type)
-    throw Unsupported("tensor " + quote(name) + " of file " + file_->name() + " has dtype " +
-                      shortened(found->second.dtype_name) + ": expected F64, F32, I64, I32 or BOOL");
+    throw Unsupported(printable("tensor " + quote(shortened(name)) + " of file " + file_->name() +
+                                " has dtype " + shortened(found->second.dtype_name) +
+                                ": expected F64, F32, I64, I32 or BOOL"));
   return found->second;
 }
 
@@ -77,12 +79,13 @@ Tensor SafetensorsFile::tensor(std::string_view name) const {
     // A bool of any other value would be undefined behaviour later.
     if (result.dtype() == DType::boolean &&
         std::ranges::any_of(result.bytes(), [](std::byte b) { return b > std::byte{1}; }))
-      throw FileError("tensor " + quote(name) + " of file " + file_->name() +
-                      " is BOOL but holds bytes other than 0 and 1");
+      throw FileError(printable("tensor " + quote(shortened(name)) + " of file " + file_->name() +
+                                " is BOOL but holds bytes other than 0 and 1"));
     return result;
   } catch (const std::bad_alloc&) {
-    throw ResourceError("tensor " + quote(name) + " of file " + file_->name() + " needs " +
-                        std::to_string(place.end - place.begin) + " bytes of memory, which are not there");
+    throw ResourceError(printable("tensor " + quote(shortened(name)) + " of file " + file_->name() +
+                                  " needs " + std::to_string(place.end - place.begin) +
+                                  " bytes of memory, which are not there"));
   }
 }
 

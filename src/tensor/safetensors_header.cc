@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <limits>
-#include <nlohmann/json.hpp>
-#include <set>
 #include <utility>
 #include <vector>
 
+#include "base/printable.h"
+#include "base/strict_json.h"
 #include "base/text.h"
 
 namespace loipe {
@@ -33,35 +33,19 @@ class HeaderParser {
 
  private:
   [[noreturn]] void fail(const std::string& what) const {
-    throw FileError("file " + name_ + " is not a valid safetensors file: " + what);
+    throw FileError(printable("file " + name_ + " is not a valid safetensors file: " + what));
   }
   [[noreturn]] void fail(std::string_view tensor, const std::string& what) const {
     fail("tensor " + quote(shortened(tensor)) + " " + what);
   }
 
-  /// The library keeps the last of two equal keys and nests without limit; both
-  /// are refused here while it parses.
   Json parse_json(std::string_view text) const {
     constexpr std::size_t kDeepest = 8;
-    std::vector<std::set<std::string>> keys(kDeepest + 1);
-    const auto watch = [&](int depth, Json::parse_event_t event, Json& parsed) {
-      const auto level = static_cast<std::size_t>(depth);
-      if (level >= kDeepest) fail("its header is nested too deeply");
-      if (event == Json::parse_event_t::object_start) keys[level + 1].clear();
-      if (event == Json::parse_event_t::key) {
-        const auto& key = parsed.get_ref<const std::string&>();
-        if (!keys[level].insert(key).second)
-          fail((level == 1 ? "it holds two tensors named " : "its header repeats the key ") +
-               quote(shortened(key)));
-      }
-      return true;
-    };
     try {
-      return Json::parse(text, watch);
-    } catch (const Json::parse_error& error) {
-      fail("its header is malformed JSON at byte " + std::to_string(error.byte));
-    } catch (const Json::exception&) {
-      fail("its header holds a number out of range");
+      return parse_strict_json(text, kDeepest);
+    } catch (const JsonFault& fault) {
+      if (fault.depth == 1) fail("it holds two tensors named " + quote(shortened(fault.repeated_key)));
+      fail(std::string("its header is not accepted: ") + fault.what());
     }
   }
 

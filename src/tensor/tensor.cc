@@ -31,14 +31,17 @@ DType parse_dtype(std::string_view text) {
 }
 
 std::int64_t element_count(std::span<const std::int64_t> shape) {
+  // An extent of 0 makes no other one harmless: strides are products of them all.
   std::int64_t count = 1;
+  bool is_empty = false;
   for (std::int64_t extent : shape) {
     if (extent < 0) throw UserError("shape " + to_string(shape) + " has a negative extent");
-    if (extent != 0 && count > std::numeric_limits<std::int64_t>::max() / 16 / extent)
+    if (extent == 0) is_empty = true;
+    else if (count > std::numeric_limits<std::int64_t>::max() / 16 / extent)
       throw ResourceError("shape " + to_string(shape) + " has more elements than can be addressed");
-    count *= extent;
+    else count *= extent;
   }
-  return count;
+  return is_empty ? 0 : count;
 }
 
 std::string to_string(std::span<const std::int64_t> shape) {

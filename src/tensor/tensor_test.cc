@@ -32,6 +32,9 @@ TEST(Shapes, RefuseNegativeAndHugeExtents) {
   const Shape huge{std::int64_t{1} << 40, std::int64_t{1} << 40};
   EXPECT_THAT([&] { element_count(huge); }, ThrowsMessage<ResourceError>(HasSubstr("more elements")));
   EXPECT_THROW(Tensor(TensorType{DType::f64, huge}), ResourceError);
+  // Strides of an empty tensor overflow like its elements would.
+  EXPECT_THROW(element_count(Shape{0, std::int64_t{1} << 40, std::int64_t{1} << 40}), ResourceError);
+  EXPECT_THROW(element_count(Shape{std::int64_t{1} << 40, std::int64_t{1} << 40, 0}), ResourceError);
 }
 
 TEST(Tensors, StartAtZeroAndAligned) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "ir/program.h"
 
@@ -20,6 +21,8 @@ struct RandomProgramOptions {
 /// diagonal, einsums, masked einsums; extents 1 to 4, ranks 0 to 3. The same for
 /// the same seed.
 Program random_program(std::uint64_t seed, const RandomProgramOptions& options = {});
+/// The same with every choice read from bytes, and no more nodes than they reach for.
+Program random_program(std::span<const std::uint8_t> bytes, const RandomProgramOptions& options = {});
 
 /// Arguments for it, in (0.2, 1.2) with random signs.
 std::vector<Tensor> random_arguments(const Program& program, std::uint64_t seed);

@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: Apache-2.0
+# One libFuzzer binary for each target (preset fuzz): `cmake --build --preset fuzz`.
+# They are no tests; the corpus, which is one, runs in every build.
+option(LOIPE_FUZZ "Build the fuzzers (clang with libFuzzer)" OFF)
+if(NOT LOIPE_FUZZ)
+  return()
+endif()
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS -fsanitize=fuzzer)
+check_cxx_source_compiles("extern \"C\" int LLVMFuzzerTestOneInput(const unsigned char*, unsigned long) { return 0; }"
+  LOIPE_HAS_LIBFUZZER)
+unset(CMAKE_REQUIRED_FLAGS)
+add_custom_target(fuzzers)
+if(NOT LOIPE_HAS_LIBFUZZER)
+  message(STATUS "loipe: the compiler has no libFuzzer: no fuzzers are built")
+  return()
+endif()
+foreach(target ir_text safetensors order_file laws)
+  add_executable(fuzz_${target} EXCLUDE_FROM_ALL ${CMAKE_CURRENT_LIST_DIR}/libfuzzer_main.cc)
+  target_compile_definitions(fuzz_${target} PRIVATE LOIPE_FUZZ_TARGET="${target}")
+  target_link_libraries(fuzz_${target} PRIVATE loipe_test_support)
+  target_link_options(fuzz_${target} PRIVATE -fsanitize=fuzzer)
+  set_target_properties(fuzz_${target} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
+  add_dependencies(fuzzers fuzz_${target})
+endforeach()
