@@ -88,12 +88,9 @@ std::string structure(const Case& c) {
   const AccumulationRequest request{floating_arguments(c.program), reverse_order(c.program), {}};
   const Accumulation a = accumulate(c.program, request);
   const std::size_t outputs = c.program.outputs().size();
-  std::vector<SparsePattern> patterns;
-  for (std::size_t i = 0; i < outputs; ++i)
-    for (std::size_t k = 0; k < request.wrt.size(); ++k)
-      patterns.push_back(block_pattern(c.program, request, a, i, k));
+  const std::vector<SparsePattern> patterns = block_patterns(c.program, request, a);
   const std::vector<Tensor> dense = evaluate(a.program, c.arguments);
-  const std::vector<Tensor> sparse = evaluate(with_entries_only(a, request, outputs, patterns), c.arguments);
+  const std::vector<Tensor> sparse = evaluate(with_entries(c.program, request, a, patterns), c.arguments);
   for (std::size_t block = 0; block < patterns.size(); ++block) {
     const Tensor& expected = dense[outputs + block];
     const std::int64_t columns =
