@@ -36,7 +36,7 @@ endforeach()
 run(${CMAKE_COMMAND} --install ${BUILD_DIR} --prefix ${WORK_DIR}/prefix)
 run(${CMAKE_COMMAND} -S ${SOURCE_DIR}/tests/consumer -B ${WORK_DIR}/build -G Ninja -DCMAKE_BUILD_TYPE=Release
     -DCMAKE_CXX_COMPILER=${CXX} "-DCMAKE_CXX_FLAGS=${CXX_FLAGS}"
-    -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DEXAMPLE_FOLDER=${WORK_DIR} "-DEXAMPLES=${examples}")
+    -DCMAKE_PREFIX_PATH=${WORK_DIR}/prefix -DEXAMPLE_FOLDER=${WORK_DIR})
 run(${CMAKE_COMMAND} --build ${WORK_DIR}/build)
 foreach(name ${examples})
   run(${WORK_DIR}/build/${name})
