@@ -14,8 +14,9 @@ using ArgumentRef = std::variant<int, std::string>;
 
 /// What a run writes of each block.
 enum class BlockFormat : std::uint8_t {
-  dense,  ///< all elements, structural zeros too
-  coo,    ///< the entries of its pattern alone, see Jacobian::block_pattern and Derivative::pattern
+  dense,       ///< all elements, structural zeros too
+  coo,         ///< the entries of its pattern alone, see Jacobian::block_pattern and Derivative::pattern
+  structured,  ///< the tensors of its structured form, see Jacobian::structure
 };
 
 /// Options of every derivative; one that does not fit the kind is a UserError.
@@ -42,8 +43,8 @@ struct DerivativeOptions {
   bool flush_subnormals = false;
   /// Arguments of which run_batch takes one value for all examples.
   std::vector<ArgumentRef> shared = {};
-  /// With coo, code over examples neither computes nor stores structural zeros; programs
-  /// that are run otherwise compute the dense block first. For Jacobians and Hessians.
+  /// For Jacobians and Hessians; `structured` for Jacobians. Only `dense` computes and
+  /// stores structural zeros.
   BlockFormat format = BlockFormat::dense;
   /// Positions of the outputs to differentiate; empty: all. The others are computed and
   /// returned beside (auxiliary outputs) and may be of any dtype.

@@ -4,6 +4,7 @@
 #include <loipe/batch.h>
 #include <loipe/derivative_options.h>
 #include <loipe/sparse_pattern.h>
+#include <loipe/structured_block.h>
 #include <loipe/trace.h>
 
 #include <cstddef>
@@ -33,6 +34,9 @@ struct JacobianResult {
   /// blocks[i][k] = d(output of()[i])/d(wrt k), of shape output + argument, or [nnz] with
   /// BlockFormat::coo.
   std::vector<std::vector<Tensor>> blocks;
+  /// With BlockFormat::structured instead of blocks: terms[i][k] are the tensors of the
+  /// block's structured form, Jacobian::structure(i, k).
+  std::vector<std::vector<std::vector<Tensor>>> terms;
 };
 
 /// A function's value and Jacobian, compiled. It is immutable and cheap to copy;
@@ -50,12 +54,15 @@ class Jacobian {
   std::span<const std::size_t> of() const;
   /// Of block (i, k) as runs give it for one example: shape output of()[i] + argument wrt()[k];
   /// with BlockFormat::coo [nnz], the entries of block_pattern(i, k) in its order. nnz can
-  /// be 0.
+  /// be 0. UserError with BlockFormat::structured.
   TensorType block_type(std::size_t i, std::size_t k) const;
   /// Where block (i, k) can differ from zero, whatever the arguments: rows number the
   /// elements of output of()[i], columns those of argument wrt()[k], both row-major. Sorted by
   /// row, then column. For every format; computed at each call for dense.
   SparsePattern block_pattern(std::size_t i, std::size_t k) const;
+  /// The structured form of block (i, k), of which runs give the tensors. UserError unless the
+  /// format is BlockFormat::structured.
+  const StructuredBlock& structure(std::size_t i, std::size_t k) const;
 
   /// Evaluates at tensors of exactly the declared types (UserError).
   JacobianResult operator()(std::span<const Tensor> arguments) const;
@@ -64,7 +71,8 @@ class Jacobian {
   }
 
   /// Evaluates on the caller's memory, nothing is copied: row-major elements of type
-  /// T for all arguments, all outputs, and all blocks (output by output). The dtypes
+  /// T for all arguments, all outputs, and all blocks (output by output; of structured ones
+  /// all tensors). The dtypes
   /// of the program must be T's, the sizes those of the types (UserError). Outputs and
   /// blocks overlap neither each other nor arguments; this is not checked.
   template <class T>

@@ -70,5 +70,7 @@ Tensor multiply_transposed(const StructuredBlock& block, std::span<const Tensor>
 /// "(a, b | a, c) a<8, b<3, c<4 : -#0[a,b,c]": axes of out, axes of in, extents, and the
 /// tensor of the values with its labels; #k[a,b] as an axis is a table, [..][a] a known one.
 std::string to_string(const StructuredTerm& term);
+/// "[8,3] by [8,4]: " and the terms with " + " in between, or "zero".
+std::string to_string(const StructuredBlock& block);
 
 }  // namespace loipe

@@ -43,12 +43,19 @@ struct Request {
   std::optional<std::vector<std::string>> batched;
 };
 
+BlockValues block_values(JacobianFormat format, DerivativeKind kind) {
+  if (format == JacobianFormat::dense) return BlockValues::all;
+  if (format != JacobianFormat::structured) return BlockValues::entries;
+  if (kind == DerivativeKind::jacobian) return BlockValues::terms;
+  throw UserError("--format structured: only blocks of a Jacobian have it, not those of " + to_string(kind));
+}
+
 Request parse(const Options& options) {
   if (!options.emit.empty() && options.emit[0] != "c")
     throw UserError("--emit " + shortened(options.emit[0]) +
                     ": the one language is c, as in --emit c FOLDER");
   Request request{options.subject.subject(), {}, parse_jacobian_format(options.format), {}};
-  if (request.format != JacobianFormat::dense) request.options.block_values = BlockValues::entries;
+  request.options.block_values = block_values(request.format, options.kind);
   request.options.kind = options.kind;
   request.options.order = options.order;
   request.options.outer_order = options.outer_order;
@@ -235,7 +242,7 @@ Action declare_kind(DerivativeKind kind, CLI::App& app, Terminal& terminal) {
          "says, else all)")
       ->option_text("NAMES");
   declare_numbers(app, *options);
-  app.add_option("--format", options->format, "dense, coo or csr")->option_text("FORMAT");
+  app.add_option("--format", options->format, "dense, coo, csr or structured")->option_text("FORMAT");
   app.add_option("--backend", options->backend, "jit or reference")->option_text("NAME");
   app.add_flag("--dry-run", options->dry_run, "print order, counts and peak bytes, and run nothing");
   app.add_option("--emit", options->emit, "c FOLDER: write it for one example as C11 source")

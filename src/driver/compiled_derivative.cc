@@ -23,13 +23,18 @@ std::size_t batch_peak_bytes(const Executable& executable, std::int64_t batch,
                        saturated_product(example, static_cast<std::size_t>(batch - 1)));
 }
 
+BlockValues block_values(BlockFormat format) {
+  if (format == BlockFormat::coo) return BlockValues::entries;
+  return format == BlockFormat::structured ? BlockValues::terms : BlockValues::all;
+}
+
 CompileOptions compile_options(const DerivativeOptions& options) {
   return {.backend = options.backend,
           .backend_options = {.threads = options.threads,
                               .memory_limit = options.memory_limit,
                               .batch = options.batch,
                               .flush_subnormals = options.flush_subnormals},
-          .block_values = options.format == BlockFormat::coo ? BlockValues::entries : BlockValues::all};
+          .block_values = block_values(options.format)};
 }
 
 std::vector<TensorType> types_of(const Program& program, std::span<const Value> values) {
@@ -120,8 +125,9 @@ void CompiledDerivative::fill(RunBytes& bytes, Spans<const T> inputs,
                               std::initializer_list<Spans<T>> results) const {
   std::size_t count = 0;
   for (const Spans<T>& group : results) count += group.size();
-  if (count != signature_.results.size())
-    throw UserError("a run wants " + std::to_string(signature_.results.size()) + " result spans, got " +
+  const std::size_t expected = executable().output_types().size();
+  if (count != expected)
+    throw UserError("a run wants " + std::to_string(expected) + " result spans, got " +
                     std::to_string(count));
   for (const NamedType& input : signature_.inputs) check_dtype<T>(input, "argument");
   for (const NamedType& result : signature_.results) check_dtype<T>(result, "result");

@@ -38,6 +38,9 @@ void check_options(DerivativeKind kind, const DerivativeOptions& options) {
       kind != DerivativeKind::hessian)
     throw UserError("format coo: only blocks of a Jacobian or Hessian have a sparse form, not those of " +
                     to_string(kind));
+  if (options.format == BlockFormat::structured && kind != DerivativeKind::jacobian)
+    throw UserError("format structured: only blocks of a Jacobian have it, not those of " + to_string(kind) +
+                    "; coo is the sparse form of a Hessian");
 }
 
 }  // namespace

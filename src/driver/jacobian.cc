@@ -22,22 +22,34 @@ Jacobian compile_jacobian(Program primal, const DerivativeOptions& options) {
 }
 
 /// Outputs, then blocks, output by output.
-JacobianResult sorted_results(std::vector<Tensor> all, std::size_t outputs, std::size_t of, std::size_t wrt) {
+JacobianResult sorted_results(std::vector<Tensor> all, const CompiledDerivative& compiled) {
   JacobianResult result;
+  const std::size_t outputs = compiled.primal().outputs().size(), columns = compiled.request().wrt.size();
   auto next = all.begin();
-  for (std::size_t i = 0; i < outputs; ++i) result.outputs.push_back(std::move(*next++));
-  for (std::size_t i = 0; i < of; ++i) {
-    result.blocks.emplace_back();
-    for (std::size_t k = 0; k < wrt; ++k) result.blocks.back().push_back(std::move(*next++));
+  const auto take = [&](std::size_t count) {
+    const auto first = std::exchange(next, next + static_cast<std::ptrdiff_t>(count));
+    return std::vector<Tensor>(std::move_iterator(first), std::move_iterator(next));
+  };
+  result.outputs = take(outputs);
+  const std::vector<StructuredBlock>& structures = compiled.compilation().structures;
+  for (std::size_t i = 0; i < compiled.request().of.size(); ++i) {
+    if (structures.empty()) {
+      result.blocks.push_back(take(columns));
+      continue;
+    }
+    result.terms.emplace_back();
+    for (std::size_t k = 0; k < columns; ++k)
+      result.terms.back().push_back(take(structures[i * columns + k].tensor_types.size()));
   }
   return result;
 }
 
 /// What spans cannot say by themselves.
-void check_counts(const Jacobian& jacobian, std::size_t outputs, std::size_t blocks) {
-  const std::size_t expected = jacobian.of().size() * jacobian.wrt().size();
-  if (outputs != jacobian.output_count() || blocks != expected)
-    throw UserError("a run wants " + std::to_string(jacobian.output_count()) + " output and " +
+void check_counts(const CompiledDerivative& compiled, std::size_t outputs, std::size_t blocks) {
+  const std::size_t expected_outputs = compiled.primal().outputs().size();
+  const std::size_t expected = compiled.executable().output_types().size() - expected_outputs;
+  if (outputs != expected_outputs || blocks != expected)
+    throw UserError("a run wants " + std::to_string(expected_outputs) + " output and " +
                     std::to_string(expected) + " block spans, got " + std::to_string(outputs) + " and " +
                     std::to_string(blocks));
 }
@@ -70,22 +82,33 @@ SparsePattern Jacobian::block_pattern(std::size_t i, std::size_t k) const {
   return compiled_->pattern(i * wrt().size() + k);
 }
 
+const StructuredBlock& Jacobian::structure(std::size_t i, std::size_t k) const {
+  const std::vector<StructuredBlock>& structures = compiled_->compilation().structures;
+  if (structures.empty())
+    throw UserError(
+        "the structured form of a block is asked for, but the Jacobian was not compiled with "
+        "BlockFormat::structured");
+  return structures[i * wrt().size() + k];
+}
+
 TensorType Jacobian::block_type(std::size_t i, std::size_t k) const {
+  if (!compiled_->compilation().structures.empty())
+    throw UserError("a structured block has no one type: ask Jacobian::structure for those of its tensors");
   return compiled_->executable().output_types()[output_count() + i * wrt().size() + k];
 }
 
 JacobianResult Jacobian::operator()(std::span<const Tensor> arguments) const {
-  return sorted_results(compiled_->run(arguments), output_count(), of().size(), wrt().size());
+  return sorted_results(compiled_->run(arguments), *compiled_);
 }
 
 JacobianResult Jacobian::run_batch(std::span<const Tensor> arguments) const {
-  return sorted_results(compiled_->run_batch(arguments), output_count(), of().size(), wrt().size());
+  return sorted_results(compiled_->run_batch(arguments), *compiled_);
 }
 
 template <class T>
 void Jacobian::run(std::span<const std::span<const T>> arguments, std::span<const std::span<T>> outputs,
                    std::span<const std::span<T>> blocks) const {
-  check_counts(*this, outputs.size(), blocks.size());
+  check_counts(*compiled_, outputs.size(), blocks.size());
   compiled_->run<T>(arguments, {outputs, blocks});
 }
 
@@ -93,7 +116,7 @@ template <class T>
 void Jacobian::run_batch(std::int64_t examples, std::span<const std::span<const T>> arguments,
                          std::span<const std::span<T>> outputs, std::span<const std::span<T>> blocks,
                          const BatchLayouts& layouts) const {
-  check_counts(*this, outputs.size(), blocks.size());
+  check_counts(*compiled_, outputs.size(), blocks.size());
   compiled_->run_batch<T>(examples, arguments, {outputs, blocks}, layouts);
 }
 

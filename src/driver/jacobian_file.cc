@@ -8,7 +8,7 @@ namespace loipe {
 
 namespace {
 
-const std::vector<std::string> kFormatNames{"dense", "coo", "csr"};
+const std::vector<std::string> kFormatNames{"dense", "coo", "csr", "structured"};
 
 void append_sparse(NamedTensors& tensors, const std::string& name, const SparsePattern& pattern,
                    const Tensor& values, JacobianFormat format) {
@@ -41,9 +41,12 @@ Metadata metadata_of(const TaskJacobian& jacobian, const Subject& subject, Jacob
                     {"format", to_string(format)},
                     {"wrt", argument_list(jacobian.program(), jacobian.wrt())},
                     {"batched", argument_list(jacobian.program(), batched)}};
-  if (format == JacobianFormat::dense) return metadata;
+  const std::vector<StructuredBlock>& structures = jacobian.structures();
+  for (std::size_t block = 0; block < structures.size(); ++block)
+    metadata[jacobian.block_name(block)] = to_string(structures[block]);
   for (std::size_t i = 0; i < jacobian.result_types().size(); ++i)
-    if (jacobian.has_pattern(i)) metadata[jacobian.result_name(i)] = to_string(jacobian.dense_type(i).shape);
+    if (jacobian.has_pattern(i) && format != JacobianFormat::dense)
+      metadata[jacobian.result_name(i)] = to_string(jacobian.dense_type(i).shape);
   return metadata;
 }
 
@@ -53,6 +56,7 @@ JacobianFormat parse_jacobian_format(const std::string& text) {
   if (text == "dense") return JacobianFormat::dense;
   if (text == "coo") return JacobianFormat::coo;
   if (text == "csr") return JacobianFormat::csr;
+  if (text == "structured") return JacobianFormat::structured;
   throw UserError("unknown format '" + shortened(text) + "'" + did_you_mean(text, kFormatNames) +
                   ": expected " + join(kFormatNames, ", "));
 }

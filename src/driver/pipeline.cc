@@ -24,6 +24,12 @@ void write_entries(Compilation& compilation, const Program& primal, const Accumu
       with_entries(primal, request, compilation.accumulation, compilation.patterns);
 }
 
+void write_terms(Compilation& compilation, const Program& primal, const AccumulationRequest& request) {
+  ProgramOfTerms terms = with_terms(primal, request, compilation.accumulation);
+  compilation.structures = std::move(terms.blocks);
+  compilation.accumulation.program = std::move(terms.program);
+}
+
 }  // namespace
 
 std::vector<std::size_t> floating_arguments(const Program& program) {
@@ -48,6 +54,8 @@ Compilation accumulate_and_optimise(const Program& primal, const CompileOptions&
   result.accumulation = timed(result.times, "accumulate", [&] { return accumulate(primal, request); });
   if (options.block_values == BlockValues::entries)
     timed(result.times, "entries", [&] { return write_entries(result, primal, request), 0; });
+  if (options.block_values == BlockValues::terms)
+    timed(result.times, "terms", [&] { return write_terms(result, primal, request), 0; });
   // Optimise that program; its meaning stays.
   result.optimised = timed(result.times, "passes", [&] {
     return run_passes(result.accumulation.program, options.passes, &result.passes);

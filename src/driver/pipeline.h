@@ -32,7 +32,8 @@ struct StageTime {
 /// Everything that compiling leaves behind: each stage can be printed.
 struct Compilation {
   Accumulation accumulation;
-  std::vector<SparsePattern> patterns;  ///< of all blocks; only for BlockValues::entries
+  std::vector<SparsePattern> patterns;      ///< of all blocks; only for BlockValues::entries
+  std::vector<StructuredBlock> structures;  ///< of all blocks; only for BlockValues::terms
   Program optimised;
   OpCost executed;  ///< of one run of `optimised`, primal part included
   OpCost folded;    ///< what it executes beyond the optimised primal program

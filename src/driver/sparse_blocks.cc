@@ -36,12 +36,22 @@ std::vector<SparsePattern> block_patterns(const Program& primal, const Accumulat
   return patterns;
 }
 
+namespace {
+
+/// What the program returns before its blocks.
+std::vector<Value> values_of(const Program& primal, const AccumulationRequest& request,
+                             const Accumulation& accumulation) {
+  const std::size_t count = request.returned ? request.returned->size() : primal.outputs().size();
+  const auto outputs = accumulation.program.outputs().first(count);
+  return {outputs.begin(), outputs.end()};
+}
+
+}  // namespace
+
 Program with_entries(const Program& primal, const AccumulationRequest& request,
                      const Accumulation& accumulation, const std::vector<SparsePattern>& patterns) {
   Builder builder(accumulation.program);
-  const std::size_t outputs = request.returned ? request.returned->size() : primal.outputs().size();
-  std::vector<Value> results(accumulation.program.outputs().begin(),
-                             accumulation.program.outputs().begin() + static_cast<std::ptrdiff_t>(outputs));
+  std::vector<Value> results = values_of(primal, request, accumulation);
   for (std::size_t i = 0; i < patterns.size(); ++i) {
     const std::size_t output = i / request.wrt.size(), k = i % request.wrt.size();
     const DType dtype = primal.type(primal.outputs()[output]).dtype;
@@ -50,6 +60,24 @@ Program with_entries(const Program& primal, const AccumulationRequest& request,
                               patterns[i], dtype));
   }
   return builder.finish(std::move(results));
+}
+
+ProgramOfTerms with_terms(const Program& primal, const AccumulationRequest& request,
+                          const Accumulation& accumulation) {
+  Builder builder(accumulation.program);
+  std::vector<Value> results = values_of(primal, request, accumulation);
+  ProgramOfTerms all;
+  for (std::size_t i = 0; i < accumulation.blocks.size(); ++i) {
+    const std::size_t output = i / request.wrt.size(), k = i % request.wrt.size();
+    const DType dtype = primal.type(primal.outputs()[output]).dtype;
+    Recorder recorder(builder, dtype);
+    const BlockShape shape = block_shape(primal, request, output, k);
+    StructuredValues values = structured(recorder, accumulation.blocks[i], shape.out, shape.in, dtype);
+    results.insert(results.end(), values.tensors.begin(), values.tensors.end());
+    all.blocks.push_back(std::move(values.block));
+  }
+  all.program = builder.finish(std::move(results));
+  return all;
 }
 
 }  // namespace loipe

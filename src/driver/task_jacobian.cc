@@ -81,7 +81,8 @@ std::unique_ptr<Executable> compile_per_example(const Subject& subject, const Ta
 TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& options)
     : plan_(plan_task(subject, options)), batch_(options.batch), input_types_(plan_.input_types()) {
   plan_.request.order = order_of(subject, options, plan_.program, plan_.request);
-  if (batch_.kind == BatchPlan::Kind::axis && !plan_.runs_each_example)
+  const bool is_structured = options.block_values == BlockValues::terms;
+  if (batch_.kind == BatchPlan::Kind::axis && !plan_.runs_each_example && !is_structured)
     per_example_ = compile_per_example(subject, options, plan_.request);
   CompileOptions compiling = compile_options(options, plan_.runs_each_example ? batch_.examples : 1);
   // Inputs and results of all examples, beyond those of the one that runs.
@@ -93,6 +94,7 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
     };
   derivative_ = compile_derivative(plan_.program, plan_.request, compiling, per_example_ == nullptr);
   const Program& optimised = compilation().optimised;
+  if (is_structured) name_terms();
   for (std::size_t i = 0; i < plan_.signature.results.size(); ++i)
     result_types_.push_back(result_type(i, options, optimised.type(optimised.outputs()[i])));
   if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
@@ -101,9 +103,29 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
                         std::to_string(options.memory_limit));
 }
 
+/// The results are then the tensors of all terms in place of the blocks.
+void TaskJacobian::name_terms() {
+  DerivativeSignature& signature = plan_.signature;
+  for (std::size_t i = signature.value_count; i < signature.results.size(); ++i)
+    block_names_.push_back(signature.results[i].name);
+  signature.results.resize(signature.value_count);
+  std::vector<StructuredBlock>& blocks = derivative_.compilation.structures;
+  for (std::size_t block = 0; block < blocks.size(); ++block) {
+    if (batch_.kind == BatchPlan::Kind::squeeze) {  // the caller sees no axis of the one example
+      blocks[block].out.erase(blocks[block].out.begin());
+      for (StructuredTerm& term : blocks[block].terms) term.out.erase(term.out.begin());
+    }
+    for (std::size_t k = 0; k < blocks[block].tensor_types.size(); ++k)
+      signature.results.push_back(
+          {block_names_[block] + "." + std::to_string(k), blocks[block].tensor_types[k]});
+  }
+}
+
 /// The caller's type of a result, from the program's.
 TensorType TaskJacobian::result_type(std::size_t i, const TaskJacobianOptions& options,
                                      const TensorType& in_program) const {
+  const bool is_of_term = !structures().empty() && i >= plan_.signature.value_count;
+  if (is_of_term && !plan_.runs_each_example) return in_program;
   if (options.kind == DerivativeKind::jacobian) return batch_.result_type(in_program);
   if (options.block_values == BlockValues::all || !has_pattern(i)) return dense_type(i);
   TensorType entries = in_program;
@@ -117,7 +139,7 @@ const EliminationOrder* TaskJacobian::outer_order() const {
 
 bool TaskJacobian::has_pattern(std::size_t i) const {
   const DerivativeKind kind = plan_.request.kind;
-  return i >= plan_.signature.value_count + plan_.signature.jacobian_count &&
+  return structures().empty() && i >= plan_.signature.value_count + plan_.signature.jacobian_count &&
          (kind == DerivativeKind::jacobian || kind == DerivativeKind::hessian);
 }
 

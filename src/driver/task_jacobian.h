@@ -53,6 +53,10 @@ class TaskJacobian {
   /// Whether result i has a sparse form, and where it can then differ from zero in any
   /// example: blocks of the Jacobian or Hessian that is compiled.
   bool has_pattern(std::size_t i) const;
+  /// The structured form of all blocks, output by output; only for BlockValues::terms. Tensor
+  /// k of block b is the result block_name(b) + "." + k.
+  const std::vector<StructuredBlock>& structures() const { return derivative_.compilation.structures; }
+  const std::string& block_name(std::size_t block) const { return block_names_[block]; }
   SparsePattern pattern(std::size_t i) const;
 
   /// Bytes that a run needs at its peak, inputs and results included.
@@ -65,6 +69,7 @@ class TaskJacobian {
            const BatchProgress& progress = {}) const;
 
  private:
+  void name_terms();
   TensorType result_type(std::size_t i, const TaskJacobianOptions& options,
                          const TensorType& in_program) const;
   void run_examples(const Executable& executable, std::span<const Tensor> inputs, std::span<Tensor> results,
@@ -77,6 +82,7 @@ class TaskJacobian {
   /// where the program itself serves better.
   std::unique_ptr<Executable> per_example_;
   std::vector<TensorType> input_types_, result_types_;
+  std::vector<std::string> block_names_;
 };
 
 }  // namespace loipe

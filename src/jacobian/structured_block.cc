@@ -151,4 +151,11 @@ std::string to_string(const StructuredTerm& term) {
          join(extents, ", ") + " : " + value;
 }
 
+std::string to_string(const StructuredBlock& block) {
+  std::vector<std::string> terms;
+  for (const StructuredTerm& term : block.terms) terms.push_back(to_string(term));
+  return to_string(block.out) + " by " + to_string(block.in) + ": " +
+         (terms.empty() ? "zero" : join(terms, " + "));
+}
+
 }  // namespace loipe
