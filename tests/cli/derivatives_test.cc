@@ -231,5 +231,24 @@ TEST(DerivativeCommands, DescriptionsAndMistakes) {
                2, "tangent.x");
 }
 
+/// Every field of the matrix says yes, or why not.
+TEST(DerivativeCommands, TheMatrixOfOpsHasNoBlank) {
+  const Json json = run_json({"ops"});
+  for (const Json& op : json["ops"]) {
+    SCOPED_TRACE(op["name"].dump());
+    EXPECT_EQ(op["derivatives"].size(), 16u);
+    for (const Json& field : op["derivatives"]) {
+      EXPECT_EQ(field["orders"].size(), 4u);
+      EXPECT_NE(field["supported"].get<bool>(), field["why_not"].is_string());
+      if (op["name"] == "sin" || op["name"] == "einsum") {
+        EXPECT_TRUE(field["supported"].get<bool>());
+      }
+      if (op["name"] == "gt") {
+        EXPECT_EQ(field["why_not"], "its result is not floating: it is constant between jumps");
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace loipe::test
