@@ -92,7 +92,7 @@ int run(const Options& options, const Terminal& terminal) {
   if (file && !request.options.dtype) request.options.dtype = default_dtype(*file, request.subject);
   request.options.batch =
       plan_batch(request.subject, request.batched, file ? stored_batched(*file) : std::vector<std::string>{});
-  if (file && !options.directions)
+  if (file && has_directions(options.kind) && !options.directions)
     request.options.directions = stored_directions(*file, plan_task(request.subject, request.options));
   std::vector<Tensor> inputs;
   if (options.runs()) {

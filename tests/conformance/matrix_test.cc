@@ -269,6 +269,19 @@ Tensor ones(const TensorType& type) {
   return tensor;
 }
 
+/// Whether rounding leaves the operands where they are: 3e200 is infinite in f32.
+bool exists_in(const Sample& sample, DType dtype) {
+  for (const Tensor& operand : sample.operands) {
+    if (!is_floating(operand.dtype())) continue;
+    const Tensor rounded = operand.converted(dtype);
+    for (std::int64_t i = 0; i < operand.element_count(); ++i)
+      if ((rounded.at(i) == 0) != (operand.at(i) == 0) ||
+          std::isinf(rounded.at(i)) != std::isinf(operand.at(i)))
+        return false;
+  }
+  return true;
+}
+
 /// First derivatives by the table of docs/theory/singular_points.md, in every field. Second
 /// ones are no convention there.
 TEST_P(Matrix, EveryFieldFollowsTheTableAtSpecialPoints) {
@@ -279,6 +292,7 @@ TEST_P(Matrix, EveryFieldFollowsTheTableAtSpecialPoints) {
     const auto row = table.find(print_call(op(), sample));
     ASSERT_NE(row, table.end());
     for (DType dtype : {DType::f32, DType::f64}) {
+      if (!exists_in(sample, dtype)) continue;
       const Sample rounded = loipe::in_dtype(sample, dtype);
       const Program program = *program_around(op(), rounded);
       const TensorType out = program.type(program.outputs()[0]);
