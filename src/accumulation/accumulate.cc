@@ -60,6 +60,18 @@ class BlockWriter {
   };
 
   Block block(const CompGraph& graph, std::size_t i, std::size_t k) const {
+    if (!request_.is_hessian) return own_block(graph, i, k);
+    const std::size_t a = i % request_.wrt.size();
+    return k < a ? mirrored(own_block(graph, i - a + k, a), k) : own_block(graph, i, k);
+  }
+
+  Value dense(const Block& given, std::size_t i, std::size_t k) const {
+    const Value whole = materialize(recorder_, given.jacobian, given.out, given.in, block_dtype(i, k));
+    return request_.is_gradient ? recorder_.reshape(whole, given.in) : whole;
+  }
+
+ private:
+  Block own_block(const CompGraph& graph, std::size_t i, std::size_t k) const {
     const VertexId output = graph.dependents()[i], input = graph.independents()[k];
     Block result{{}, shape(graph, output), shape(graph, input)};
     if (auto edge = graph.find_edge(input, output)) result.jacobian = graph.edge(*edge).jacobian;
@@ -74,12 +86,17 @@ class BlockWriter {
     return result;
   }
 
-  Value dense(const Block& block, std::size_t i, std::size_t k) const {
-    const Value whole = materialize(recorder_, block.jacobian, block.out, block.in, block_dtype(i, k));
-    return request_.is_gradient ? recorder_.reshape(whole, block.in) : whole;
+  /// d2y/(dx_k dx_a), shape y + x_k by x_a, as d2y/(dx_a dx_k).
+  Block mirrored(const Block& given, std::size_t k) const {
+    const auto kept = given.out.size() - program_.shape(program_.arguments()[request_.wrt[k]]).size();
+    const auto middle = given.out.begin() + static_cast<std::ptrdiff_t>(kept);
+    Block result{transposed(recorder_, given.jacobian, given.out, given.in, kept),
+                 {given.out.begin(), middle},
+                 {middle, given.out.end()}};
+    result.out.insert(result.out.end(), given.in.begin(), given.in.end());
+    return result;
   }
 
- private:
   bool is_batched(std::size_t k) const {
     return !request_.batched.empty() && request_.batched[request_.wrt[k]];
   }

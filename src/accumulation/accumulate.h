@@ -32,6 +32,10 @@ struct AccumulationRequest {
   bool writes_blocks = true;
   /// Blocks lack the axes of the output, which is one number.
   bool is_gradient = false;
+  /// The outputs are the blocks of a Jacobian by the same arguments, output by output, so that
+  /// the blocks are second derivatives, which are symmetric: of (a, b) and (b, a) one is
+  /// computed, the other is its transposed.
+  bool is_hessian = false;
   /// What the program returns before the blocks; absent: the primal outputs.
   std::optional<std::vector<Value>> returned = {};
 };

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
+#include "cli/derivative_description.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "driver/derivative_options.h"
@@ -85,64 +86,6 @@ Request parse(const Options& options) {
   return request;
 }
 
-/// The published rule counts Jacobians.
-OrderCounts counts_of(const TaskJacobian& jacobian, const Request& request) {
-  OrderCounts counts =
-      order_counts(request.subject, jacobian.program(), jacobian.order(), jacobian.compilation());
-  if (request.options.kind != DerivativeKind::jacobian) counts.published.reset();
-  return counts;
-}
-
-Json describe(const TaskJacobian& jacobian, const Request& request) {
-  const OrderCounts counts = counts_of(jacobian, request);
-  Json json;
-  json["schema"] = kJsonSchema;
-  json["task"] = request.subject.name();
-  json["derivative"] = to_string(request.options.kind);
-  json["scale"] = request.subject.scale();
-  json["batch"] = request.subject.batch().value_or(1);
-  json["order_name"] = jacobian.order().name;
-  json["backend"] = request.options.backend;
-  json["multiplications"] = multiplications_json(counts);
-  json["additions"] = additions_json(counts);
-  json["executed"] = operations_json(counts.executed);
-  json["peak_bytes"] = jacobian.peak_bytes();
-  Json results = Json::array();
-  for (std::size_t i = 0; i < jacobian.result_types().size(); ++i)
-    results.push_back({{"name", jacobian.result_name(i)},
-                       {"dtype", to_string(jacobian.result_types()[i].dtype)},
-                       {"shape", jacobian.result_types()[i].shape}});
-  json["results"] = results;
-  json["order"] = jacobian.order().vertices;
-  if (const EliminationOrder* outer = jacobian.outer_order()) {
-    json["outer_order_name"] = outer->name;
-    json["outer_order"] = outer->vertices;
-  }
-  return json;
-}
-
-std::string vertex_list(const EliminationOrder& order) {
-  std::vector<std::string> vertices;
-  for (int vertex : order.vertices) vertices.push_back(std::to_string(vertex));
-  return join(vertices, " ");
-}
-
-void print_description(const TaskJacobian& jacobian, const Request& request) {
-  const OrderCounts counts = counts_of(jacobian, request);
-  const EliminationOrder* outer = jacobian.outer_order();
-  std::string text = "task             " + request.subject.name() + "\n";
-  if (request.options.kind != DerivativeKind::jacobian)
-    text += "derivative       " + to_string(request.options.kind) + "\n";
-  text += "order            " + jacobian.order().name + (outer ? ", then " + outer->name : "") + "\n";
-  text += "multiplications  published " + (counts.published ? with_thousands(*counts.published) : "-") +
-          ", actual " + with_thousands(counts.actual_multiplications) + ", folded " +
-          with_thousands(counts.folded_multiplications) + "\n";
-  text += "additions        actual " + with_thousands(counts.actual_additions) + ", folded " +
-          with_thousands(counts.folded_additions) + "\n";
-  text += "peak bytes       " + with_thousands(static_cast<std::int64_t>(jacobian.peak_bytes())) + "\n";
-  print(text + "vertices         " + vertex_list(jacobian.order()) + "\n");
-}
-
 void write(const TaskJacobian& jacobian, std::span<const Tensor> results, const Request& request,
            const std::string& path) {
   const UninterruptedSection section;
@@ -156,7 +99,7 @@ int run(const Options& options, const Terminal& terminal) {
   if (file && !request.options.dtype) request.options.dtype = default_dtype(*file, request.subject);
   request.options.batch =
       plan_batch(request.subject, request.batched, file ? stored_batched(*file) : std::vector<std::string>{});
-  if (file && !options.directions)
+  if (file && has_directions(options.kind) && !options.directions)
     request.options.directions = stored_directions(*file, plan_task(request.subject, request.options));
   std::vector<Tensor> inputs;
   if (options.runs()) {
@@ -174,8 +117,8 @@ int run(const Options& options, const Terminal& terminal) {
         inputs, [&](std::int64_t done, std::int64_t all) { terminal.progress("examples", done, all); });
     write(jacobian, results, request, *options.out);
   }
-  if (options.json) print_json(describe(jacobian, request));
-  else if (options.dry_run) print_description(jacobian, request);
+  if (options.json) print_json(description_json(jacobian, request.subject, request.options.backend));
+  else if (options.dry_run) print(description_text(jacobian, request.subject));
   return 0;
 }
 

@@ -9,6 +9,8 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "driver/derivative.h"
+#include "driver/op_support.h"
 #include "driver/subject_order.h"
 #include "ir/op_def.h"
 #include "passes/pass.h"
@@ -64,6 +66,19 @@ std::string arity_text(const Arity& arity) {
   return arity.minimum == arity.maximum ? text : text + "-" + std::to_string(arity.maximum);
 }
 
+/// The fields of the conformance matrix, each for every order.
+Json derivatives_json(const OpDef& op) {
+  Json fields = Json::array();
+  for (const OpSupport& field : op_support(op))
+    fields.push_back({{"derivative", to_string(field.derivative)},
+                      {"backend", field.backend},
+                      {"dtype", to_string(field.dtype)},
+                      {"orders", {"forward", "reverse", "markowitz", "random"}},
+                      {"supported", field.why_not.empty()},
+                      {"why_not", field.why_not.empty() ? Json(nullptr) : Json(field.why_not)}});
+  return fields;
+}
+
 Json op_json(const OpDef& op) {
   const Differentiation& rule = op.jacobian.value;
   const Arity& arity = op.arity.value;
@@ -75,6 +90,7 @@ Json op_json(const OpDef& op) {
                    {"maximum", arity.maximum == Arity::kVariadic ? Json(nullptr) : Json(arity.maximum)}};
   json["differentiable"] = rule.rule != nullptr;
   json["why_not"] = name_or_null(rule.why_not);
+  json["derivatives"] = derivatives_json(op);
   json["jax_name"] = name_or_null(op.jax_name);
   json["onnx_name"] = name_or_null(op.onnx_name);
   return json;

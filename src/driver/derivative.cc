@@ -33,6 +33,7 @@ AccumulationRequest with_seeds(const DerivativeRequest& request, EliminationOrde
   if (request.kind == DerivativeKind::vjp) result.cotangents = directions_of(request);
   result.batched = request.batched;
   result.is_gradient = request.kind == DerivativeKind::gradient;
+  result.is_hessian = request.kind == DerivativeKind::hessian;
   return result;
 }
 

@@ -46,8 +46,9 @@ class TaskJacobian {
   bool vectorises_examples() const { return executable().vectorises_examples(); }
   /// "out.1", "jac.1.x": what result_types()[i] is called in files.
   const std::string& result_name(std::size_t i) const { return plan_.signature.results[i].name; }
-  /// "x", "tangent.x": what input_types()[i] is of.
+  /// "x", "tangent.x": what input_types()[i] is of; and "in.x", "tangent.x": in files.
   const std::string& input_name(std::size_t i) const { return plan_.signature.inputs[i].name; }
+  std::string tensor_name(std::size_t i) const { return plan_.tensor_names()[i]; }
   /// Of result i as a dense tensor, whatever form it has.
   const TensorType& dense_type(std::size_t i) const { return plan_.signature.results[i].type; }
   /// Whether result i has a sparse form, and where it can then differ from zero in any

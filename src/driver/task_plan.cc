@@ -88,7 +88,11 @@ Subject one_example(const Subject& subject) {
 
 TaskPlan plan_task(const Subject& subject, const TaskJacobianOptions& options) {
   const BatchPlan& batch = options.batch;
-  const bool keeps_axis = options.kind == DerivativeKind::jacobian || !subject.has_batch_axis();
+  // A JVP of all examples at once is the JVP of each. A VJP would add up what the examples
+  // give to shared arguments, and directions stand behind the axis of examples.
+  const bool fits_axis = options.kind == DerivativeKind::jacobian ||
+                         (options.kind == DerivativeKind::jvp && options.directions == 0);
+  const bool keeps_axis = fits_axis || !subject.has_batch_axis();
   TaskPlan plan{
       .program = keeps_axis ? subject.program(options.dtype) : one_example(subject).program(options.dtype),
       .request = {},

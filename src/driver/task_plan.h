@@ -32,9 +32,9 @@ struct TaskJacobianOptions {
 
 /// The derivative of a subject on the caller's tensors, before anything is compiled.
 struct TaskPlan {
-  /// The program that is differentiated. Of one that has a batch axis, Jacobians keep it;
-  /// all other derivatives take it at extent 1 and run the examples one by one, which do
-  /// not mix.
+  /// The program that is differentiated. Of one that has a batch axis, Jacobians and JVPs
+  /// keep it; all other derivatives take it at extent 1 and run the examples one by one,
+  /// which do not mix.
   Program program;
   DerivativeRequest request;  ///< without an order
   /// Types as the caller sees them: with an axis of examples or without.

@@ -6,15 +6,17 @@
 
 namespace loipe {
 
-LocalJacobian transposed(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out,
-                         const Shape& in) {
+LocalJacobian transposed(Recorder& recorder, const LocalJacobian& jacobian, const Shape& out, const Shape& in,
+                         std::size_t kept) {
   const LocalJacobian terms = explicit_terms(recorder, jacobian, out, in, recorder.dtype());
   LocalJacobian result;
   for (const Term& term : terms.terms) {
     RawTerm raw;
     for (std::int64_t extent : term.extents) raw.add_label(extent);
-    raw.out = term.in;
-    raw.in = term.out;
+    const auto middle = term.out.begin() + static_cast<std::ptrdiff_t>(kept);
+    raw.out.assign(term.out.begin(), middle);
+    raw.out.insert(raw.out.end(), term.in.begin(), term.in.end());
+    raw.in.assign(middle, term.out.end());
     raw.coefficient = term.coefficient;
     for (const auto* labelled : {&term.value, &term.mask}) {
       if (!*labelled) continue;

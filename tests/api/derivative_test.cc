@@ -289,6 +289,30 @@ TEST(DerivativeApi, TheFunctionIsEvaluatedOnce) {
             0);
 }
 
+/// Of two blocks that are each other's transposed, one is computed.
+TEST(DerivativeApi, HessianBlocksAreComputedOnce) {
+  const auto f = [](auto x, auto y) { return sum(exp(x * y)); };
+  const Argument arguments[] = {{"x", kVector}, {"y", kVector}};
+  const Derivative both = hessian(f, arguments);
+  const DerivativeResult result = both({vector(), vector()});
+  for (std::int64_t i = 0; i < 3; ++i)
+    for (std::int64_t j = 0; j < 3; ++j)
+      EXPECT_EQ(result.derivatives[1].at(3 * i + j), result.derivatives[2].at(3 * j + i));
+  const Derivative by_x = hessian(f, arguments, {.wrt = {"x"}}), by_y = hessian(f, arguments, {.wrt = {"y"}});
+  EXPECT_LT(both.cost().folded_multiplications,
+            by_x.cost().folded_multiplications + by_y.cost().folded_multiplications + 9);
+}
+
+/// No argument to differentiate by: nothing comes out, and nothing breaks.
+TEST(DerivativeApi, FunctionsWithoutFloatingArguments) {
+  const auto f = [](auto n) { return convert(n, DType::f64); };
+  const TensorType integers{DType::i32, {2}};
+  const Tensor n = Tensor::of<std::int32_t>({2}, {3, 4});
+  EXPECT_EQ(jvp(f, {{"n", integers}})({n}).derivatives[0], Tensor::of<double>({2}, {0.0, 0.0}));
+  EXPECT_TRUE(vjp(f, {{"n", integers}})({n}, {Tensor::of<double>({2}, {1.0, 1.0})}).derivatives.empty());
+  EXPECT_TRUE(hessian(f, {{"n", integers}})({n}).derivatives.empty());
+}
+
 TEST(DerivativeApi, OptionsThatAKindDoesNotHave) {
   EXPECT_THAT(message_of([] { gradient(kCubes, {{"x", kVector}}, {.directions = 2}); }),
               HasSubstr("only jvp, vjp and hvp have them, not gradient"));

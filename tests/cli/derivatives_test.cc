@@ -3,6 +3,7 @@
 // orders, and that all of them are what the Jacobian says.
 #include <algorithm>
 #include <cmath>
+#include <sstream>
 
 #include "cli/command_line.h"
 #include "tensor/safetensors.h"
@@ -153,11 +154,12 @@ TEST(DerivativeCommands, GradientsOfOneChosenNumber) {
 TEST(DerivativeCommands, BatchesAreTheirExamples) {
   constexpr std::int64_t kExamples = 4;
   const TemporaryFolder folder;
-  for (const std::string name : {"RoeFlux_1d", "RoeFlux_3d", "g"}) {
-    SCOPED_TRACE(name);
-    const SafetensorsFile input = SafetensorsFile::read(golden(name));
+  for (const std::string golden_name : {"RoeFlux_1d", "RoeFlux_3d", "g", "Perceptron_scale1_rich"}) {
+    SCOPED_TRACE(golden_name);
+    const std::string name = golden_name.substr(0, golden_name.find("_scale"));
+    const SafetensorsFile input = SafetensorsFile::read(golden(golden_name));
     const SafetensorsFile J =
-        derivative(folder, {"jacobian", name, "--inputs", golden(name), "--batch", "4"});
+        derivative(folder, {"jacobian", name, "--inputs", golden(golden_name), "--batch", "4"});
     const std::string in = folder / "in.safetensors";
     NamedTensors tensors;
     for (const std::string& tensor : input.names()) {
@@ -172,6 +174,7 @@ TEST(DerivativeCommands, BatchesAreTheirExamples) {
     const SafetensorsFile seeds = SafetensorsFile::read(in);
     const SafetensorsFile jvp = derivative(folder, {"jvp", name, "--inputs", in, "--batch", "4"});
     const SafetensorsFile vjp = derivative(folder, {"vjp", name, "--inputs", in, "--batch", "4"});
+    const std::string batched = "," + input.metadata().at("batched") + ",";
     double left = 0, right = 0;
     for (const std::string& tensor : jvp.names()) {
       if (!tensor.starts_with("jvp.")) continue;
@@ -184,9 +187,11 @@ TEST(DerivativeCommands, BatchesAreTheirExamples) {
         for (const std::string& argument : seeds.names()) {
           if (!argument.starts_with("tangent.")) continue;
           const Tensor block = J.tensor("jac." + i + argument.substr(7)), v = seeds.tensor(argument);
-          const std::int64_t columns = v.element_count() / kExamples, example = e / rows;
+          const bool is_shared = batched.find("," + argument.substr(8) + ",") == std::string::npos;
+          const std::int64_t columns = v.element_count() / (is_shared ? 1 : kExamples);
+          const std::int64_t first = is_shared ? 0 : e / rows * columns;
           for (std::int64_t c = 0; c < columns; ++c) {
-            const double term = block.at(e * columns + c) * v.at(example * columns + c);
+            const double term = block.at(e * columns + c) * v.at(first + c);
             sum += term;
             size = std::max(size, std::abs(term));
           }
@@ -198,8 +203,9 @@ TEST(DerivativeCommands, BatchesAreTheirExamples) {
     for (const std::string& tensor : vjp.names()) {
       if (!tensor.starts_with("vjp.")) continue;
       const Tensor pulled = vjp.tensor(tensor), v = seeds.tensor("tangent." + tensor.substr(4));
-      EXPECT_EQ(pulled.shape(), v.shape());
-      for (std::int64_t e = 0; e < pulled.element_count(); ++e) right += pulled.at(e) * v.at(e);
+      EXPECT_EQ(pulled.shape()[0], kExamples);
+      for (std::int64_t e = 0; e < pulled.element_count(); ++e)
+        right += pulled.at(e) * v.at(e % v.element_count());  // v of a shared argument is shared
     }
     EXPECT_NEAR(left, right, 1e-10 * (1 + std::abs(left)));
   }
@@ -229,6 +235,61 @@ TEST(DerivativeCommands, DescriptionsAndMistakes) {
   write_safetensors(folder / "in.safetensors", {{"in.x", filled({6}, 0.3)}});
   expect_error({"jvp", program, "--inputs", folder / "in.safetensors", "--out", folder / "out.safetensors"},
                2, "tangent.x");
+}
+
+/// The same numbers from generated C: x and a direction in, out and hvp out.
+TEST(DerivativeCommands, GeneratedSourceComputesHessianVectorProducts) {
+  if (std::system("gcc --version > /dev/null 2>&1") != 0) GTEST_SKIP() << "gcc is not installed";
+  const TemporaryFolder folder;
+  const std::string in = folder / "in.safetensors";
+  const Tensor x = filled({}, 0.4), y = filled({}, 1.9), dx = filled({}, 0.8), dy = filled({}, 2.4);
+  write_safetensors(in, {{"in.x", x}, {"in.y", y}, {"tangent.x", dx}, {"tangent.y", dy}});
+  const SafetensorsFile file = [&] {
+    run_ok({"hvp", "Simple", "--inputs", in, "--out", folder / "out.safetensors", "--emit", "c",
+            folder / "source"});
+    return SafetensorsFile::read(folder / "out.safetensors");
+  }();
+  std::string text = "#include <stdio.h>\n#include \"loipe_Simple.h\"\nint main(void) {\ndouble ", call,
+              print;
+  for (const auto& [name, tensor] : NamedTensors{{"x", x}, {"y", y}, {"dx", dx}, {"dy", dy}}) {
+    text += name + " = " + std::to_string(tensor.at(0)) + ", ";
+    call += "&" + name + ", ";
+  }
+  const std::vector<std::string> results{"out.0",   "out.1",   "jac.0.x", "jac.0.y", "jac.1.x",
+                                         "jac.1.y", "hvp.0.x", "hvp.0.y", "hvp.1.x", "hvp.1.y"};
+  text += "r[10];\n";
+  for (std::size_t i = 0; i < results.size(); ++i) call += "&r[" + std::to_string(i) + "], ";
+  text += "loipe_Simple(" + call +
+          "0);\nfor (int i = 0; i < 10; ++i) printf(\"%.17g\\n\", r[i]);\nreturn 0;\n}\n";
+  write_text(folder / "source/main.c", text);
+  const std::string build = "cd '" + (folder / "source") +
+                            "' && gcc -std=c11 -O1 -Wall -Wextra -Werror *.c -o run -lm && ./run > printed";
+  ASSERT_EQ(std::system(build.c_str()), 0);
+  std::istringstream printed(read_text(folder / "source/printed"));
+  for (const std::string& result : results) {
+    double value = NAN;
+    printed >> value;
+    EXPECT_NEAR(value, file.tensor(result).at(0), 1e-5) << result;  // the source got six digits
+  }
+}
+
+/// Every field of the matrix says yes, or why not.
+TEST(DerivativeCommands, TheMatrixOfOpsHasNoBlank) {
+  const Json json = run_json({"ops"});
+  for (const Json& op : json["ops"]) {
+    SCOPED_TRACE(op["name"].dump());
+    EXPECT_EQ(op["derivatives"].size(), 16u);
+    for (const Json& field : op["derivatives"]) {
+      EXPECT_EQ(field["orders"].size(), 4u);
+      EXPECT_NE(field["supported"].get<bool>(), field["why_not"].is_string());
+      if (op["name"] == "sin" || op["name"] == "einsum") {
+        EXPECT_TRUE(field["supported"].get<bool>());
+      }
+      if (op["name"] == "gt") {
+        EXPECT_EQ(field["why_not"], "its result is not floating: it is constant between jumps");
+      }
+    }
+  }
 }
 
 }  // namespace
