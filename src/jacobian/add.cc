@@ -82,9 +82,32 @@ bool merge_with_equal(Recorder& recorder, LocalJacobian& sum, Term& term, const 
   return false;
 }
 
+/// The term with 1 for every entry that exists and 0 for those that its mask hides.
+Term existence(Recorder& recorder, Term term) {
+  term.coefficient = 1;
+  term.value = LabelledValue{recorder.convert(term.mask->value, DType::i32), term.mask->axes};
+  term.mask.reset();
+  return term;
+}
+
+/// Entries that soft masks of both terms hide stay hidden, so that no later factor makes them
+/// 0*inf. The joined pattern depends on coordinates alone: the labels are those of the joined term.
+LabelledValue joined_mask(Recorder& recorder, const Term& a, const Term& b, const Shape& out,
+                          const Shape& in) {
+  Recorder integers(recorder.builder(), DType::i32);  // logic, which costs nothing
+  const Term x = existence(integers, a), y = existence(integers, b);
+  const LabelledValue count = *JoinPlan(x, y, out, in).join(integers).value;
+  const Value zero = recorder.scalar(0, DType::i32);
+  return {recorder.builder().emit("gt", {count.value, zero}), count.axes, MaskKind::soft};
+}
+
+bool has_soft_mask(const Term& term) { return term.mask && term.mask->kind == MaskKind::soft; }
+
 Term joined(Recorder& recorder, const Term& a, const Term& b, const Shape& out, const Shape& in) {
   const Term x = without_mask(recorder, a), y = without_mask(recorder, b);
-  return JoinPlan(x, y, out, in).join(recorder);
+  Term both = JoinPlan(x, y, out, in).join(recorder);
+  if (has_soft_mask(a) && has_soft_mask(b)) both.mask = joined_mask(recorder, a, b, out, in);
+  return both;
 }
 
 constexpr std::int64_t kCannotJoin = std::numeric_limits<std::int64_t>::max();

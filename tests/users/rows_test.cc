@@ -15,6 +15,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Entry i of a vector, as a scalar.
 Traced entry(const Traced& x, std::int64_t i) { return reshape(slice(x, {i}, {i + 1}), {}); }
 
+TEST(Users, U49_SoftmaxOfAMaskedProduct) {
+  check_in_every_way(
+      [](Arguments x) { return entry(softmax(x[0] * constant(vector_of({4, -kInfinity, 4, 4, 4}))), 2); },
+      {vector_of({1, 1, 1, 1, 1})},
+      [](const Derivatives& d) {
+        expect_entries(d.value, {0.25});
+        expect_entries(d.by[0], {-0.25, 0, 0.75, -0.25, -0.25}, 1e-15);
+      });
+}
+
 TEST(Users, U50_LogSumExpOfMinusInfinity) {
   check_in_every_way(
       [](Arguments x) {
@@ -108,6 +118,50 @@ TEST(Users, U58_RmsNormUsesItsWeightOnce) {
                        expect_entries(d.by[0], {1.39140217, -0.69570109}, 1e-8);
                        expect_entries(d.by[1], {0.63245553, 1.26491106}, 1e-8);
                      });
+}
+
+/// Composite ops are written in others before a back end sees them, so those of scalars and small
+/// rows are vector code over examples, as those others are (where there is any).
+TEST(Users, CompositeOpsAreVectorisedOverExamples) {
+  const auto vectorises = [](auto function) {
+    return jacobian(function, {{"x", {DType::f64, {3}}}}, {.batch = 64}).vectorises_examples();
+  };
+  const bool expected = vectorises([](auto x) { return tanh(x); });
+  EXPECT_EQ(vectorises([](auto x) { return softmax(x); }), expected);
+  EXPECT_EQ(vectorises([](auto x) { return logsumexp(x); }), expected);
+  EXPECT_EQ(vectorises([](auto x) { return layer_norm(gelu(x)); }), expected);
+  EXPECT_EQ(vectorises([](auto x) { return norm(silu(clamp(x, -1, 1))); }), expected);
+}
+
+/// Sums of the optimised reverse program that skip what a mask hides, and the largest value in it.
+std::pair<int, std::int64_t> masked_sums_and_largest(const Program& program) {
+  const CompileOptions options{.request = {floating_arguments(program), reverse_order(program), {}}};
+  const Program optimised = accumulate_and_optimise(program, options).optimised;
+  int masked = 0;
+  std::int64_t largest = 0;
+  for (std::uint32_t i = 0; i < optimised.size(); ++i) {
+    largest = std::max(largest, optimised.type(Value{i}).element_count());
+    if (optimised.op(Value{i}).name.value != "einsum") continue;
+    for (Value operand : optimised.operands(Value{i}))
+      masked += optimised.type(operand).dtype == DType::boolean;
+  }
+  return {masked, largest};
+}
+
+/// What relu and softmax hide is 0 anyway, so behind them stand ordinary matrix products, and no
+/// Jacobian of a row by a row is formed.
+TEST(Users, MasksOfReluAndSoftmaxLeaveMatrixProducts) {
+  const Tensor matrix(TensorType{DType::f64, {8, 8}});
+  const auto network = traced([](Arguments v) { return sum(square(matmul(relu(matmul(v[0], v[1])), v[2]))); },
+                              {matrix, matrix, matrix});
+  EXPECT_EQ(masked_sums_and_largest(network), std::pair(0, std::int64_t{64}));
+  const auto attention = traced(
+      [](Arguments v) {
+        const Traced logits = layer_norm(matmul(v[0], transpose(v[1])));
+        return sum(square(matmul(softmax(logits), v[2])));
+      },
+      {matrix, matrix, matrix});
+  EXPECT_EQ(masked_sums_and_largest(attention), std::pair(0, std::int64_t{64}));
 }
 
 /// There is no bf16 storage: the numbers are rounded to it, the statistics are those of f32.
