@@ -2,6 +2,7 @@
 #include "support/laws.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "accumulation/accumulate.h"
 #include "backends/backend.h"
@@ -40,15 +41,25 @@ Accumulation jacobian_of(const Program& program, const EliminationOrder& order) 
   return accumulate(program, {floating_arguments(program), order, {}});
 }
 
-/// What differs by more than `tolerance`, relative to 1 or to the largest entry: entries
-/// far below 1 are differences of values of that size.
+/// The largest magnitude among the numbers, at least 1.
+double scale_of(std::span<const Tensor> tensors) {
+  double scale = 1;
+  for (const Tensor& tensor : tensors)
+    for (std::int64_t i = 0; i < tensor.element_count(); ++i)
+      if (std::isfinite(tensor.at(i))) scale = std::max(scale, std::abs(tensor.at(i)));
+  return scale;
+}
+
+/// What differs by more than `tolerance`, relative to the largest of all numbers: small
+/// ones may be differences of intermediate values of that size.
 std::string difference(std::span<const Tensor> values, std::span<const Tensor> expected, double tolerance) {
   if (values.size() != expected.size()) return "another number of results";
+  const double scale = scale_of(expected);
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (values[i].type() != expected[i].type())
       return "result " + std::to_string(i) + " is " + to_string(values[i].type()) + " instead of " +
              to_string(expected[i].type());
-    const double deviation = relative_deviation(values[i], expected[i], 1.0);
+    const double deviation = relative_deviation(values[i], expected[i], scale);
     if (!(deviation <= tolerance))
       return "result " + std::to_string(i) + " deviates by " + std::to_string(deviation * 1e12) + "e-12";
   }

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/recorded/coordinates.h"
 
+#include <cstdlib>
+
 #include "ops/shape_checks.h"
+#include "tensor/visit.h"
 
 namespace loipe::ops {
 
@@ -20,6 +23,26 @@ void check_index_array(const std::string& text, const IndexArray& index, const I
                     ", expected integers of shape " + to_string(wanted));
 }
 
+/// Positions outside an axis are legal, but far out of every axis they would overflow.
+constexpr std::int64_t kFarthest = std::int64_t{1} << 50;
+
+bool is_far(std::int64_t number, std::int64_t times) {
+  return number < -kFarthest || number > kFarthest || (times > 0 && std::abs(number) > kFarthest / times);
+}
+
+void check_range(const std::string& text, const Coordinate& coordinate, const Integers& extents) {
+  bool too_far = is_far(coordinate.offset, 1);
+  for (const Stride& s : coordinate.strides) too_far = too_far || is_far(s.stride, extents[s.label]);
+  if (too_far) throw UserError("coordinates \"" + text + "\" reach positions beyond 2^50");
+}
+
+/// Not Tensor::at, which rounds large integers.
+std::int64_t integer_at(const Tensor& tensor, std::int64_t position) {
+  return visit_dtype(tensor.dtype(), [&]<class T>(T) {
+    return element_cast<std::int64_t>(tensor.elements<T>()[static_cast<std::size_t>(position)]);
+  });
+}
+
 }  // namespace
 
 std::vector<Coordinate> checked_coordinates(std::string_view attribute, const std::string& text,
@@ -34,6 +57,7 @@ std::vector<Coordinate> checked_coordinates(std::string_view attribute, const st
       if (label >= extents.size())
         throw UserError(std::string(attribute) + "=\"" + text + "\" uses label " + label_name(label) +
                         ", but there are " + std::to_string(extents.size()) + " extents");
+    check_range(text, coordinate, extents);
     if (coordinate.index) check_index_array(text, *coordinate.index, extents, operands);
   }
   return coordinates;
@@ -47,7 +71,7 @@ std::int64_t evaluated_position(const Coordinate& coordinate, std::span<const st
   if (coordinate.index) {
     std::int64_t row = 0;
     for (Label label : coordinate.index->labels) row = row * extents[label] + at[label];
-    result = static_cast<std::int64_t>(operands[coordinate.index->value.index]->at(row));
+    result = integer_at(*operands[coordinate.index->value.index], row);
   }
   return result >= 0 && result < axis_extent ? result : -1;
 }
@@ -61,8 +85,7 @@ std::vector<Coordinate> coordinates_of_node(const JacobianContext& context, cons
     if (&context.builder.program().op(operand) == &constant_op()) {
       const Tensor& table = context.builder.program().attributes(operand).tensor("value");
       std::vector<std::int64_t> numbers;
-      for (std::int64_t i = 0; i < table.element_count(); ++i)
-        numbers.push_back(static_cast<std::int64_t>(table.at(i)));
+      for (std::int64_t i = 0; i < table.element_count(); ++i) numbers.push_back(integer_at(table, i));
       coordinate = simplified(Coordinate::table(coordinate.index->labels, std::move(numbers)), extents);
     } else {
       coordinate.index->value = operand;
