@@ -37,10 +37,10 @@ std::function<LocalJacobian(JacobianContext&)> rule_of(const CustomOpDefinition&
                                                           {&definition.blocks, &TracedRule::from_blocks},
                                                           {&definition.jvp, &TracedRule::from_jvp},
                                                           {&definition.vjp, &TracedRule::from_vjp}};
-  for (const auto& [function, kind] : kinds)
-    if (*function)
-      return [owner = "custom op '" + definition.name + "'", function = *function,
-              kind = kind](JacobianContext& context) { return (TracedRule(context, owner).*kind)(function); };
+  for (const auto& given : kinds)
+    if (*given.first)
+      return [owner = "custom op '" + definition.name + "'", function = *given.first, kind = given.second](
+                 JacobianContext& context) { return (TracedRule(context, owner).*kind)(function); };
   return nullptr;
 }
 

@@ -15,6 +15,16 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Entry i of a vector, as a scalar.
 Traced entry(const Traced& x, std::int64_t i) { return reshape(slice(x, {i}, {i + 1}), {}); }
 
+TEST(Users, U49_SoftmaxOfAMaskedProduct) {
+  check_in_every_way(
+      [](Arguments x) { return entry(softmax(x[0] * constant(vector_of({4, -kInfinity, 4, 4, 4}))), 2); },
+      {vector_of({1, 1, 1, 1, 1})},
+      [](const Derivatives& d) {
+        expect_entries(d.value, {0.25});
+        expect_entries(d.by[0], {-0.25, 0, 0.75, -0.25, -0.25}, 1e-15);
+      });
+}
+
 TEST(Users, U50_LogSumExpOfMinusInfinity) {
   check_in_every_way(
       [](Arguments x) {

@@ -18,9 +18,11 @@ template <class T>
 std::vector<std::int64_t> sorted_places(std::span<const T> row, bool descending) {
   std::vector<std::int64_t> places(row.size());
   std::iota(places.begin(), places.end(), 0);
-  std::stable_sort(places.begin(), places.end(), [&](std::int64_t i, std::int64_t j) {
+  std::sort(places.begin(), places.end(), [&](std::int64_t i, std::int64_t j) {
     const T x = row[index_of(i)], y = row[index_of(j)];
-    if (x != x || y != y) return x == x && y != y;
+    const bool x_is_nan = x != x, y_is_nan = y != y;
+    if (x_is_nan != y_is_nan) return y_is_nan;
+    if (x == y || x_is_nan) return i < j;
     return descending ? x > y : x < y;
   });
   return places;
