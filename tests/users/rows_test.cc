@@ -120,6 +120,19 @@ TEST(Users, U58_RmsNormUsesItsWeightOnce) {
                      });
 }
 
+/// Composite ops are written in others before a back end sees them, so those of scalars and small
+/// rows are vector code over examples, as those others are (where there is any).
+TEST(Users, CompositeOpsAreVectorisedOverExamples) {
+  const auto vectorises = [](auto function) {
+    return jacobian(function, {{"x", {DType::f64, {3}}}}, {.batch = 64}).vectorises_examples();
+  };
+  const bool expected = vectorises([](auto x) { return tanh(x); });
+  EXPECT_EQ(vectorises([](auto x) { return softmax(x); }), expected);
+  EXPECT_EQ(vectorises([](auto x) { return logsumexp(x); }), expected);
+  EXPECT_EQ(vectorises([](auto x) { return layer_norm(gelu(x)); }), expected);
+  EXPECT_EQ(vectorises([](auto x) { return norm(silu(clamp(x, -1, 1))); }), expected);
+}
+
 /// There is no bf16 storage: the numbers are rounded to it, the statistics are those of f32.
 TEST(Users, U82_RmsNormOfSmallNumbersOfFewDigits) {
   Rng rng(82);
