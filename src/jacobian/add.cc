@@ -85,23 +85,28 @@ bool merge_with_equal(Recorder& recorder, LocalJacobian& sum, Term& term, const 
 /// The term with 1 for every entry that exists and 0 for those that its mask hides.
 Term existence(Recorder& recorder, Term term) {
   term.coefficient = 1;
-  term.value.reset();
-  if (term.mask) term.value = LabelledValue{recorder.convert(term.mask->value, DType::f32), term.mask->axes};
+  term.value = LabelledValue{recorder.convert(term.mask->value, DType::i32), term.mask->axes};
   term.mask.reset();
   return term;
 }
 
-/// An entry that both terms hide stays hidden: were it 0, a later factor could make it 0*inf.
+/// Entries that soft masks of both terms hide stay hidden, so that no later factor makes them
+/// 0*inf. The joined pattern depends on coordinates alone: the labels are those of the joined term.
+LabelledValue joined_mask(Recorder& recorder, const Term& a, const Term& b, const Shape& out,
+                          const Shape& in) {
+  Recorder integers(recorder.builder(), DType::i32);  // logic, which costs nothing
+  const Term x = existence(integers, a), y = existence(integers, b);
+  const LabelledValue count = *JoinPlan(x, y, out, in).join(integers).value;
+  const Value zero = recorder.scalar(0, DType::i32);
+  return {recorder.builder().emit("gt", {count.value, zero}), count.axes, MaskKind::soft};
+}
+
+bool has_soft_mask(const Term& term) { return term.mask && term.mask->kind == MaskKind::soft; }
+
 Term joined(Recorder& recorder, const Term& a, const Term& b, const Shape& out, const Shape& in) {
   const Term x = without_mask(recorder, a), y = without_mask(recorder, b);
   Term both = JoinPlan(x, y, out, in).join(recorder);
-  if (!a.mask || !b.mask) return both;
-  // The plan depends on coordinates alone, so the labels are those of the joined term.
-  Recorder uncounted(recorder.builder(), DType::f32);
-  const Term count = JoinPlan(existence(uncounted, a), existence(uncounted, b), out, in).join(uncounted);
-  require(same_pattern(both, count), "the mask of a joined term has another pattern");
-  const Value zero = recorder.scalar(0, recorder.type(count.value->value).dtype);
-  both.mask = LabelledValue{recorder.builder().emit("gt", {count.value->value, zero}), count.value->axes};
+  if (has_soft_mask(a) && has_soft_mask(b)) both.mask = joined_mask(recorder, a, b, out, in);
   return both;
 }
 

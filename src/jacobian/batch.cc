@@ -21,9 +21,7 @@ LocalJacobian batch_diagonal(Recorder& recorder, const LocalJacobian& jacobian, 
     raw.coefficient = term.coefficient;
     for (const auto* labelled : {&term.value, &term.mask}) {
       if (!*labelled) continue;
-      Access access{(*labelled)->value, {}};
-      for (Label label : (*labelled)->axes) access.at.push_back(Coordinate::of(label));
-      (labelled == &term.value ? raw.values : raw.masks).push_back(std::move(access));
+      (labelled == &term.value ? raw.values : raw.masks).push_back(access_of(**labelled));
     }
     if (!(term.in[0] == term.out[0])) raw.equations.push_back({term.in[0], term.out[0], in[0]});
     if (!raw.solve(recorder.builder())) continue;

@@ -75,9 +75,7 @@ std::optional<Term> over_entries(Recorder& recorder, const Term& term, const Coo
   raw.coefficient = term.coefficient;
   for (const auto* labelled : {&term.value, &term.mask}) {
     if (!*labelled) continue;
-    Access access{(*labelled)->value, {}};
-    for (Label label : (*labelled)->axes) access.at.push_back(Coordinate::of(label));
-    (labelled == &term.value ? raw.values : raw.masks).push_back(std::move(access));
+    (labelled == &term.value ? raw.values : raw.masks).push_back(access_of(**labelled));
   }
   return std::move(raw).normalised(recorder);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,19 @@
 
 namespace loipe {
 
+/// What a sum may do with the entries that a mask hides.
+enum class MaskKind : std::uint8_t {
+  hard,  ///< nothing: they may hold anything, and factors beside them too
+  /// take them for 0 and multiply: what the mask hides is 0 already, and factors that are
+  /// summed with it are finite. Products that sum nothing still do not form them.
+  soft,
+};
+
 /// An SSA value with one label per axis.
 struct LabelledValue {
   Value value;
   std::vector<Label> axes;
+  MaskKind kind = MaskKind::hard;  ///< of a mask
   bool operator==(const LabelledValue&) const = default;
 };
 
@@ -27,7 +37,7 @@ struct LabelledValue {
 /// axes, on either side, ties them (diagonal, Kronecker product, batch). The
 /// value has an axis for a subset of the labels and is constant along the rest;
 /// no value means 1. The mask (bool) selects entries; what it hides is not there
-/// at all and is never multiplied, so 0*inf is never formed.
+/// at all and is never multiplied, so 0*inf is never formed (but see MaskKind).
 ///
 /// Normal form, kept by `TermDraft::finish` and by every operation:
 ///  N1 no label has extent 1; an axis of extent 1 has the coordinate 0;

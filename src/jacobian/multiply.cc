@@ -15,12 +15,6 @@ Coordinate shifted(Coordinate coordinate, Label by) {
   return coordinate;
 }
 
-Access access_of(const LabelledValue& value, Label by) {
-  Access access{value.value, {}};
-  for (Label axis : value.axes) access.at.push_back(Coordinate::of(axis + by));
-  return access;
-}
-
 /// Scalar programs are made of these: no axes, so no labels and no equations.
 Term multiply_scalars(Recorder& recorder, const Term& post, const Term& pre) {
   Term result;

@@ -24,7 +24,7 @@ std::vector<Label> sorted_union(std::vector<Label> a, const std::vector<Label>& 
 /// axes of extent 1, or gathered (slices, diagonals, splits, tables).
 LabelledValue settled(Recorder& recorder, const Access& access, Extents extents) {
   const Shape shape = recorder.type(access.value).shape;
-  LabelledValue result{access.value, {}};
+  LabelledValue result{access.value, {}, access.kind};
   Shape squeezed;
   bool is_plain = true;
   std::vector<Label> all;
@@ -43,7 +43,7 @@ LabelledValue settled(Recorder& recorder, const Access& access, Extents extents)
     result.value = recorder.reshape(access.value, squeezed);
     return result;
   }
-  return {recorder.gather(access.value, access.at, all, extents), all};
+  return {recorder.gather(access.value, access.at, all, extents), all, access.kind};
 }
 
 /// Sums a value over those of its labels that are not in `kept`.
@@ -84,6 +84,28 @@ void widen(Recorder& recorder, std::vector<LabelledValue>& values) {
     for (LabelledValue& v : values) v.value = recorder.convert(v.value, DType::f64);
 }
 
+/// The value with zeros where the mask hides it; the value has all labels of the mask.
+void apply(Recorder& recorder, const LabelledValue& mask, LabelledValue& value) {
+  const Value zero = recorder.scalar(0, recorder.type(value.value).dtype);
+  value.value = recorder.select(recorder.aligned(mask, value.axes), value.value, zero);
+}
+
+/// Soft masks that have a summed label become zeros of a factor that has all their labels:
+/// then the sum is an ordinary one, which may be a matrix product or be done in another order.
+void apply_soft_masks(Recorder& recorder, Factors& factors) {
+  std::erase_if(factors.masks, [&](const LabelledValue& mask) {
+    if (mask.kind != MaskKind::soft) return false;
+    const auto is_summed = [&](Label label) { return !has(factors.axis_labels, label); };
+    if (std::none_of(mask.axes.begin(), mask.axes.end(), is_summed)) return false;
+    const auto host = std::find_if(factors.values.begin(), factors.values.end(), [&](const LabelledValue& v) {
+      return std::all_of(mask.axes.begin(), mask.axes.end(), [&](Label label) { return has(v.axes, label); });
+    });
+    if (host == factors.values.end()) return false;
+    apply(recorder, mask, *host);
+    return true;
+  });
+}
+
 /// Takes the masks that have a summed label out of the list.
 std::vector<LabelledValue> take_summed_masks(Factors& factors) {
   std::vector<LabelledValue> summed_masks;
@@ -107,6 +129,7 @@ LabelledValue multiplied(Recorder& recorder, const LabelledValue& a, const Label
 /// One value for the product of all: one-sided sums first, then one masked or
 /// plain sum of products over the labels that are in no coordinate.
 std::optional<LabelledValue> combined(Recorder& recorder, Factors& factors, Extents extents) {
+  apply_soft_masks(recorder, factors);
   for (std::size_t i = 0; i < factors.values.size(); ++i)
     factors.values[i] = summed(recorder, factors.values[i], factors.needed_beside(i));
   std::vector<LabelledValue> summed_masks = take_summed_masks(factors);
@@ -141,8 +164,9 @@ std::optional<LabelledValue> intersected(Recorder& recorder, const std::vector<L
   for (std::size_t i = 1; i < masks.size(); ++i) {
     if (masks[i] == result) continue;
     const std::vector<Label> labels = sorted_union(result.axes, masks[i].axes);
+    const bool both_soft = result.kind == MaskKind::soft && masks[i].kind == MaskKind::soft;
     result = {recorder.logical_and(recorder.aligned(result, labels), recorder.aligned(masks[i], labels)),
-              labels};
+              labels, both_soft ? MaskKind::soft : MaskKind::hard};
   }
   return result;
 }

@@ -59,13 +59,8 @@ std::optional<Term> refined_to(Recorder& recorder, const Term& term, const Term&
   whole.out = term.out;
   whole.in = term.in;
   whole.coefficient = term.coefficient;
-  auto access = [](const LabelledValue& labelled) {
-    Access result{labelled.value, {}};
-    for (Label label : labelled.axes) result.at.push_back(Coordinate::of(label));
-    return result;
-  };
-  if (term.value) whole.values.push_back(access(*term.value));
-  if (term.mask) whole.masks.push_back(access(*term.mask));
+  if (term.value) whole.values.push_back(access_of(*term.value));
+  if (term.mask) whole.masks.push_back(access_of(*term.mask));
   std::swap(raw, whole);
   split(raw.out, other.out, out);
   split(raw.in, other.in, in);

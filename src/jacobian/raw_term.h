@@ -13,7 +13,15 @@ namespace loipe {
 struct Access {
   Value value;
   std::vector<Coordinate> at;
+  MaskKind kind = MaskKind::hard;  ///< of a mask
 };
+
+/// The same value by coordinates; `shift` is added to its labels.
+inline Access access_of(const LabelledValue& labelled, Label shift = 0) {
+  Access access{labelled.value, {}, labelled.kind};
+  for (Label label : labelled.axes) access.at.push_back(Coordinate::of(label + shift));
+  return access;
+}
 
 /// A term on its way to normal form: values and masks are accesses, equations
 /// between coordinates are still to be solved, labels may be left over.

@@ -27,8 +27,8 @@ TermDraft& TermDraft::value(Value value, std::vector<Label> axes) {
   return *this;
 }
 
-TermDraft& TermDraft::mask(Value mask, std::vector<Label> axes) {
-  term_.mask = LabelledValue{mask, std::move(axes)};
+TermDraft& TermDraft::mask(Value mask, std::vector<Label> axes, MaskKind kind) {
+  term_.mask = LabelledValue{mask, std::move(axes), kind};
   return *this;
 }
 
@@ -42,7 +42,7 @@ LocalJacobian TermDraft::finish(Builder& builder) const {
   auto access = [&](const LabelledValue& labelled) {
     const Shape& shape = builder.shape(labelled.value);
     require(shape.size() == labelled.axes.size(), "a value of a local Jacobian has another number of axes");
-    Access result{labelled.value, {}};
+    Access result{labelled.value, {}, labelled.kind};
     for (std::size_t axis = 0; axis < shape.size(); ++axis)
       result.at.push_back(shape[axis] == 1 ? Coordinate::fixed(0) : Coordinate::of(labelled.axes[axis]));
     return result;
@@ -64,7 +64,7 @@ LocalJacobian elementwise_jacobian(JacobianContext& context, const Partial& part
     draft.in_axis(in[axis] == 1 ? Coordinate::fixed(0) : Coordinate::of(labels[axis]));
   auto axes_of = [&](Value v) { return context.builder.shape(v).empty() ? std::vector<Label>{} : labels; };
   if (partial.value) draft.value(*partial.value, axes_of(*partial.value));
-  if (partial.mask) draft.mask(*partial.mask, axes_of(*partial.mask));
+  if (partial.mask) draft.mask(*partial.mask, axes_of(*partial.mask), partial.kind);
   return draft.finish(context.builder);
 }
 

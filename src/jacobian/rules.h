@@ -36,7 +36,7 @@ class TermDraft {
   TermDraft& coefficient(double factor) { return term_.coefficient = factor, *this; }
   TermDraft& value(Value value, std::vector<Label> axes);
   /// A bool value: entries where it is false do not exist.
-  TermDraft& mask(Value mask, std::vector<Label> axes);
+  TermDraft& mask(Value mask, std::vector<Label> axes, MaskKind kind = MaskKind::hard);
 
   /// The Jacobian of this one term, in normal form. Values are summed over labels
   /// that stand in no axis, by nodes added to the builder.
@@ -53,11 +53,16 @@ struct Partial {
   double coefficient = 1;
   std::optional<Value> value;
   std::optional<Value> mask;
+  MaskKind kind = MaskKind::hard;
 
   Partial(double constant) : coefficient(constant) {}
   Partial(Value entries) : value(entries) {}
   Partial(double constant, Value entries) : coefficient(constant), value(entries) {}
-  Partial& where(Value condition) { return mask = condition, *this; }
+  Partial& where(Value condition, MaskKind mask_kind = MaskKind::hard) {
+    mask = condition;
+    kind = mask_kind;
+    return *this;
+  }
 };
 
 /// The diagonal Jacobian of an elementwise op, for an operand of the result's

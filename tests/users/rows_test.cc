@@ -133,6 +133,37 @@ TEST(Users, CompositeOpsAreVectorisedOverExamples) {
   EXPECT_EQ(vectorises([](auto x) { return norm(silu(clamp(x, -1, 1))); }), expected);
 }
 
+/// Sums of the optimised reverse program that skip what a mask hides, and the largest value in it.
+std::pair<int, std::int64_t> masked_sums_and_largest(const Program& program) {
+  const CompileOptions options{.request = {floating_arguments(program), reverse_order(program), {}}};
+  const Program optimised = accumulate_and_optimise(program, options).optimised;
+  int masked = 0;
+  std::int64_t largest = 0;
+  for (std::uint32_t i = 0; i < optimised.size(); ++i) {
+    largest = std::max(largest, optimised.type(Value{i}).element_count());
+    if (optimised.op(Value{i}).name.value != "einsum") continue;
+    for (Value operand : optimised.operands(Value{i}))
+      masked += optimised.type(operand).dtype == DType::boolean;
+  }
+  return {masked, largest};
+}
+
+/// What relu and softmax hide is 0 anyway, so behind them stand ordinary matrix products, and no
+/// Jacobian of a row by a row is formed.
+TEST(Users, MasksOfReluAndSoftmaxLeaveMatrixProducts) {
+  const Tensor matrix(TensorType{DType::f64, {8, 8}});
+  const auto network = traced([](Arguments v) { return sum(square(matmul(relu(matmul(v[0], v[1])), v[2]))); },
+                              {matrix, matrix, matrix});
+  EXPECT_EQ(masked_sums_and_largest(network), std::pair(0, std::int64_t{64}));
+  const auto attention = traced(
+      [](Arguments v) {
+        const Traced logits = layer_norm(matmul(v[0], transpose(v[1])));
+        return sum(square(matmul(softmax(logits), v[2])));
+      },
+      {matrix, matrix, matrix});
+  EXPECT_EQ(masked_sums_and_largest(attention), std::pair(0, std::int64_t{64}));
+}
+
 /// There is no bf16 storage: the numbers are rounded to it, the statistics are those of f32.
 TEST(Users, U82_RmsNormOfSmallNumbersOfFewDigits) {
   Rng rng(82);

@@ -157,7 +157,9 @@ constinit const OpDef op_relu{
     .infer = infer_floating,
     .evaluate = evaluate_floating<relu_of>,
     .jacobian =
-        [](JacobianContext& c) { return diagonal(c, Partial(1).where(gt(c.builder, c.operand(), 0))); },
+        [](JacobianContext& c) {
+          return diagonal(c, Partial(1).where(gt(c.builder, c.operand(), 0), MaskKind::soft));
+        },
     .cost = cost_free,
     .samples = floating_samples<away_from_zero<0.5, 2.0>>,
     .tolerance = Tolerance::exact,

@@ -36,10 +36,12 @@ LocalJacobian clamp_jacobian(JacobianContext& c) {
   Builder& b = c.builder;
   const Value x = c.operand(0), low = c.operand(1), high = c.operand(2);
   const Value above = max(b, x, low);
-  if (c.operand_index == 2) return diagonal(c, Partial(share(b, high, above)).where(le(b, high, above)));
+  if (c.operand_index == 2)
+    return diagonal(c, Partial(share(b, high, above)).where(le(b, high, above), MaskKind::soft));
   const Value other = c.operand_index == 0 ? low : x;
   const Value both = mul(b, share(b, c.operand(), other), share(b, above, high));
-  return diagonal(c, Partial(both).where(logical_and(b, ge(b, c.operand(), other), le(b, above, high))));
+  return diagonal(
+      c, Partial(both).where(logical_and(b, ge(b, c.operand(), other), le(b, above, high)), MaskKind::soft));
 }
 
 constexpr Draw kHalves = [](Rng& rng) { return 0.5 * small_integer(rng); };

@@ -78,7 +78,7 @@ Value expand_logsumexp(const ExpandContext& c) {
 LocalJacobian same_entry(JacobianContext& c, std::optional<Value> value, Value alive) {
   TermDraft term;
   const std::vector<Label> labels = term.labels(c.type().shape);
-  term.out(labels).in(labels).mask(alive, labels);
+  term.out(labels).in(labels).mask(alive, labels, MaskKind::soft);
   if (value) term.value(*value, labels);
   return term.finish(c.builder);
 }
@@ -92,7 +92,12 @@ LocalJacobian pair_of_entries(JacobianContext& c, Value value, Value alive) {
   in.back() = term.label(c.type().shape.back());
   std::vector<Label> axes = in;
   if (c.builder.shape(value).size() > in.size()) axes.insert(axes.end() - 1, out.back());
-  return term.out(out).in(in).coefficient(-1).value(value, axes).mask(alive, in).finish(c.builder);
+  return term.out(out)
+      .in(in)
+      .coefficient(-1)
+      .value(value, axes)
+      .mask(alive, in, MaskKind::soft)
+      .finish(c.builder);
 }
 
 LocalJacobian both(LocalJacobian a, LocalJacobian b) {
@@ -119,7 +124,7 @@ LocalJacobian logsumexp_jacobian(JacobianContext& c) {
   Builder& b = c.builder;
   ReductionLabels labels(c);
   labels.term.value(exponentials(b, c.operand(), c.attributes().integers("axes")).weights, labels.all)
-      .mask(is_alive(b, c.operand()), labels.all);
+      .mask(is_alive(b, c.operand()), labels.all, MaskKind::soft);
   return labels.term.finish(b);
 }
 

@@ -30,7 +30,7 @@ LocalJacobian norm_jacobian(JacobianContext& c) {
   const Value is_regular = ne(b, c.node, 0), divisor = select(b, is_regular, c.node, 1);
   ReductionLabels labels(c);
   labels.term.value(div(b, c.operand(), spread(b, divisor, c.operand_type().shape, axes)), labels.all)
-      .mask(is_regular, labels.kept);
+      .mask(is_regular, labels.kept, MaskKind::soft);
   return labels.term.finish(b);
 }
 
