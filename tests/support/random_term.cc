@@ -24,7 +24,7 @@ class RandomTerms::Drawing {
       const std::vector<Label> axes = some_labels(0.6);
       Tensor mask(TensorType{DType::boolean, shape_of(axes)});
       for (std::int64_t i = 0; i < mask.element_count(); ++i) mask.set(i, rng_.chance(0.6));
-      draft_.mask(source_.new_argument(mask), axes);
+      draft_.mask(source_.new_argument(mask), axes, rng_.chance(0.5) ? MaskKind::soft : MaskKind::hard);
     }
     return draft_.finish(source_.builder_);
   }

@@ -10,7 +10,7 @@
 namespace loipe::testing {
 
 /// Random local Jacobians with one program for their values: every kind of
-/// coordinate, labels tied over any axes of both sides, masks.
+/// coordinate, labels tied over any axes of both sides, hard and soft masks.
 class RandomTerms {
  public:
   explicit RandomTerms(std::uint64_t seed) : rng_(seed), builder_("terms_" + std::to_string(seed)) {}
