@@ -101,28 +101,76 @@ Derivative derivative_of_function(DerivativeKind kind, const TracedFunction& fun
 Derivative derivative_of_program(DerivativeKind kind, std::string_view text,
                                  const DerivativeOptions& options = {}, Beside beside = Beside::values);
 
-// The same for a callable of N traced tensors, under the names of JAX. All but `gradient`,
-// `hessian` and `hvp` return the values of the function too.
+namespace detail {
+
+template <std::size_t N, class Function>
+Derivative derivative(DerivativeKind kind, Beside beside, Function function,
+                      std::span<const Argument> arguments, const DerivativeOptions& options) {
+  return derivative_of_function(kind, pack_function<N>(std::move(function)), arguments, options, beside);
+}
+
+}  // namespace detail
+
+// The same for a callable of N traced tensors, under the names of JAX.
 //
 //   auto f = [](auto x) { return loipe::sum(x * x * x); };
 //   auto H = loipe::hessian(f, {{"x", {DType::f64, {3}}}});
 //   auto h = H({x}).derivatives[0];                      // shape [3,3]
 //   auto J = loipe::jvp(f, {{"x", {DType::f64, {3}}}});
 //   auto [values, none, tangents] = J({x}, {v});
-#define LOIPE_DERIVATIVE(name, kind, beside)                                                                 \
-  template <class Function, std::size_t N>                                                                   \
-  Derivative name(Function function, const Argument(&arguments)[N], const DerivativeOptions& options = {}) { \
-    return derivative_of_function(DerivativeKind::kind, detail::pack_function<N>(std::move(function)),       \
-                                  arguments, options, Beside::beside);                                       \
-  }
-LOIPE_DERIVATIVE(jvp, jvp, values)
-LOIPE_DERIVATIVE(vjp, vjp, values)
-LOIPE_DERIVATIVE(gradient, gradient, nothing)
-LOIPE_DERIVATIVE(value_and_gradient, gradient, values)
-LOIPE_DERIVATIVE(hessian, hessian, nothing)
-LOIPE_DERIVATIVE(value_and_hessian, hessian, values)
-LOIPE_DERIVATIVE(hvp, hvp, nothing)
-LOIPE_DERIVATIVE(value_and_hvp, hvp, values)
-#undef LOIPE_DERIVATIVE
+
+/// Values, and the Jacobian times tangents.
+template <class Function, std::size_t N>
+Derivative jvp(Function function, const Argument (&arguments)[N], const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::jvp, Beside::values, std::move(function), arguments, options);
+}
+
+/// Values, and cotangents times the Jacobian.
+template <class Function, std::size_t N>
+Derivative vjp(Function function, const Argument (&arguments)[N], const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::vjp, Beside::values, std::move(function), arguments, options);
+}
+
+/// The derivative of one number, of the shape of each argument.
+template <class Function, std::size_t N>
+Derivative gradient(Function function, const Argument (&arguments)[N],
+                    const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::gradient, Beside::nothing, std::move(function), arguments,
+                               options);
+}
+
+template <class Function, std::size_t N>
+Derivative value_and_gradient(Function function, const Argument (&arguments)[N],
+                              const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::gradient, Beside::values, std::move(function), arguments,
+                               options);
+}
+
+/// Second derivatives.
+template <class Function, std::size_t N>
+Derivative hessian(Function function, const Argument (&arguments)[N], const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::hessian, Beside::nothing, std::move(function), arguments,
+                               options);
+}
+
+/// Values, the Jacobian (the gradient, where y is a number), and second derivatives.
+template <class Function, std::size_t N>
+Derivative value_and_hessian(Function function, const Argument (&arguments)[N],
+                             const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::hessian, Beside::values, std::move(function), arguments,
+                               options);
+}
+
+/// Second derivatives times tangents.
+template <class Function, std::size_t N>
+Derivative hvp(Function function, const Argument (&arguments)[N], const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::hvp, Beside::nothing, std::move(function), arguments, options);
+}
+
+template <class Function, std::size_t N>
+Derivative value_and_hvp(Function function, const Argument (&arguments)[N],
+                         const DerivativeOptions& options = {}) {
+  return detail::derivative<N>(DerivativeKind::hvp, Beside::values, std::move(function), arguments, options);
+}
 
 }  // namespace loipe

@@ -101,11 +101,15 @@ Program differentiated(const Program& primal, DerivativeKind kind, const std::ve
   }
   if (kind == DerivativeKind::gradient &&
       (outputs.size() != 1 || primal.type(outputs[0]).element_count() != 1)) {
+    constexpr std::size_t kShown = 6;
     std::vector<std::string> types;
-    for (Value output : outputs) types.push_back(to_string(primal.type(output)));
+    for (Value output : std::span(outputs).first(std::min(outputs.size(), kShown)))
+      types.push_back(to_string(primal.type(output)));
+    if (outputs.size() > kShown) types.push_back("... (" + std::to_string(outputs.size()) + " in all)");
     throw UserError("a gradient is that of one number, but program '" + primal.name() + "' gives " +
                     (types.empty() ? "nothing" : join(types, ", ")) +
-                    "; sum it up, choose the one output that is a number, or ask for its Jacobian or a VJP");
+                    "; sum it up, choose the one output that is a number (option 'of'), or ask for its "
+                    "Jacobian or a VJP");
   }
   return with_outputs(primal, std::move(outputs));
 }
