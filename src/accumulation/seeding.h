@@ -14,8 +14,8 @@ std::string cotangent_name(std::size_t output);
 
 /// Makes the seeds of the request arguments of the program and hangs them on its graph
 /// (graph/seeds.h). Returns the vertices that are cheapest eliminated before all others:
-/// those where the directions are no more than the elements, so that a product with the
-/// seed is no larger than the edge that it replaces.
+/// those where the directions are no more than the elements, so that few directions and not
+/// all elements flow through the graph.
 std::vector<VertexId> add_seeds(Recorder& recorder, const Program& program,
                                 const AccumulationRequest& request, CompGraph& graph);
 

@@ -241,6 +241,12 @@ TEST(DerivativeApi, SparseHessians) {
     for (std::size_t e = 0; e < pattern.rows.size(); ++e)
       again.set(6 * pattern.rows[e] + pattern.columns[e], entries.at(static_cast<std::int64_t>(e)));
     EXPECT_EQ(again, dense);
+    // And a batch of two: [2, nnz], the same positions.
+    const Tensor both =
+        H.run_batch({Tensor::of<double>({2, 6}, {1, 2, 3, 4, 5, 6, 1, 2, 3, 4, 5, 6})}).derivatives[0];
+    ASSERT_EQ(both.shape(), (Shape{2, pattern.entry_count()}));
+    for (std::int64_t e = 0; e < both.element_count(); ++e)
+      EXPECT_EQ(both.at(e), entries.at(e % pattern.entry_count()));
   }
   EXPECT_THAT(message_of([&] { jvp(f, {{"x", type}}, {.format = BlockFormat::coo}); }),
               HasSubstr("sparse form, not those of jvp"));
