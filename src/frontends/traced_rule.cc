@@ -63,7 +63,7 @@ LocalJacobian copied_term(Builder& builder, Copier& copy, const Term& term, bool
   for (const Coordinate& axis : is_transposed ? term.out : term.in) draft.in_axis(moved(axis));
   draft.coefficient(term.coefficient);
   if (term.value) draft.value(copy(term.value->value), term.value->axes);
-  if (term.mask) draft.mask(copy(term.mask->value), term.mask->axes);
+  if (term.mask) draft.mask(copy(term.mask->value), term.mask->axes, term.mask->kind);
   return draft.finish(builder);
 }
 

@@ -18,12 +18,8 @@ LocalJacobian transposed(Recorder& recorder, const LocalJacobian& jacobian, cons
     raw.out.insert(raw.out.end(), term.in.begin(), term.in.end());
     raw.in.assign(middle, term.out.end());
     raw.coefficient = term.coefficient;
-    for (const auto* labelled : {&term.value, &term.mask}) {
-      if (!*labelled) continue;
-      Access access{(*labelled)->value, {}};
-      for (Label label : (*labelled)->axes) access.at.push_back(Coordinate::of(label));
-      (labelled == &term.value ? raw.values : raw.masks).push_back(std::move(access));
-    }
+    if (term.value) raw.values.push_back(access_of(*term.value));
+    if (term.mask) raw.masks.push_back(access_of(*term.mask));
     if (auto normal = std::move(raw).normalised(recorder)) result.terms.push_back(std::move(*normal));
   }
   return result;

@@ -83,6 +83,21 @@ TEST(Users, U68_AUserDefinedOpHasEveryDerivative) {
   }
 }
 
+TEST(Users, U68_ByThePublicHessian) {
+  for (const CustomOp& op : all_kinds())
+    for (const char* backend : {"reference", "jit"})
+      for (const char* order : {"forward", "reverse", "markowitz"}) {
+        SCOPED_TRACE(op.name() + ", " + backend + ", " + order);
+        const Derivative H =
+            hessian([&](auto x, auto y) { return op(x, y); },
+                    {{"x", {DType::f64, {}}}, {"y", {DType::f64, {}}}}, {.order = order, .backend = backend});
+        const std::vector<Tensor> blocks = H({Tensor::scalar(1.0), Tensor::scalar(2.0)}).derivatives;
+        ASSERT_EQ(blocks.size(), 4u);
+        const double expected[] = {-1.68294197, 0.54030231, 0.54030231, 0};
+        for (std::size_t i = 0; i < 4; ++i) expect_entries(blocks[i], {expected[i]}, 1e-8);
+      }
+}
+
 /// Among other ops, on tensors: the structure is that of the traced derivative, here a diagonal.
 TEST(CustomOp, AmongOtherOps) {
   const Tensor x = Tensor::of<double>({2, 2}, {0.1, 0.2, 0.3, 0.4}), y = vector_of({1, 2});

@@ -164,6 +164,28 @@ TEST(Users, MasksOfReluAndSoftmaxLeaveMatrixProducts) {
   EXPECT_EQ(masked_sums_and_largest(attention), std::pair(0, std::int64_t{64}));
 }
 
+/// Implicit ops are made of ops that are linear in their directions, so they have a Hessian: of the
+/// log-determinant log det a = 2 sum log diag(cholesky(a)), -a^-1 (x) a^-1 on symmetric a.
+TEST(Users, HessianThroughCholesky) {
+  const auto log_determinant = [](auto a) {
+    const auto on_diagonal = iota({2, 2}, 0, DType::i64) == iota({2, 2}, 1, DType::i64);
+    return 2 * sum(log(select(on_diagonal, cholesky(a), 1)));
+  };
+  const Tensor a = Tensor::of<double>({2, 2}, {4, 1, 1, 3});  // inverse [3, -1; -1, 4] / 11
+  for (const char* backend : {"reference", "jit"}) {
+    const auto result = hessian(log_determinant, {{"a", a.type()}}, {.backend = backend})({a});
+    const double inverse[2][2] = {{3 / 11.0, -1 / 11.0}, {-1 / 11.0, 4 / 11.0}};
+    for (std::int64_t i = 0; i < 16; ++i) {
+      const auto bit = [&](std::int64_t k) { return static_cast<std::size_t>(i >> k & 1); };
+      const std::size_t p = bit(3), q = bit(2), r = bit(1), s = bit(0);
+      // The op sees the symmetric part, so both ways to pair the indices have half.
+      EXPECT_NEAR(result.derivatives[0].at(i),
+                  -0.5 * (inverse[p][r] * inverse[q][s] + inverse[p][s] * inverse[q][r]), 1e-14)
+          << backend << ", entry " << i;
+    }
+  }
+}
+
 /// There is no bf16 storage: the numbers are rounded to it, the statistics are those of f32.
 TEST(Users, U82_RmsNormOfSmallNumbersOfFewDigits) {
   Rng rng(82);
