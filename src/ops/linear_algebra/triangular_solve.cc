@@ -137,6 +137,11 @@ constinit const OpDef op_triangular_solve{
         },
     .samples = solve_samples,
     .tolerance = Tolerance::function,
+    .special_points =
+        [](Rng&) {
+          return std::vector<Sample>{
+              {{Tensor::of<double>({1, 1}, {0}), Tensor::of<double>({1, 1}, {1})}, Triangle{}.attributes()}};
+        },
     .jax_name = "triangular_solve",
 };
 
