@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "ops/normalization/family.h"
+#include "ops/sorting/permutation.h"
 
 namespace loipe::ops {
 
@@ -97,12 +98,13 @@ Tensor evaluate_places(const EvaluateContext& c) {
 }
 
 /// Entry i of a row comes from the place that the index array says.
-LocalJacobian places_jacobian(JacobianContext& c, const OpDef& places) {
+LocalJacobian top_k_jacobian(JacobianContext& c) {
   if (c.type().element_count() == 0) return LocalJacobian::zero();
   TermDraft term;
   const std::vector<Label> labels = term.labels(c.type().shape);
   Coordinate from;
-  from.index = IndexArray{labels, nullptr, c.builder.emit(places, {c.operand()}, Attributes(c.attributes()))};
+  from.index = IndexArray{labels, nullptr,
+                          c.builder.emit(op_top_k_indices, {c.operand()}, Attributes(c.attributes()))};
   term.out(labels).in({labels.begin(), labels.end() - 1}).in_axis(std::move(from));
   return term.finish(c.builder);
 }
@@ -162,7 +164,11 @@ constinit const OpDef op_sort{
     .arity = kUnary,
     .infer = infer_sort,
     .evaluate = evaluate_values,
-    .jacobian = [](JacobianContext& c) { return places_jacobian(c, op_argsort); },
+    .jacobian =
+        [](JacobianContext& c) {
+          const Value places = c.builder.emit(op_argsort, {c.operand()}, Attributes(c.attributes()));
+          return permutation_jacobian(c, places);
+        },
     .cost = cost_free,
     .samples = sort_samples,
     .tolerance = Tolerance::exact,
@@ -188,7 +194,7 @@ constinit const OpDef op_top_k{
     .arity = kUnary,
     .infer = infer_top_k,
     .evaluate = evaluate_values,
-    .jacobian = [](JacobianContext& c) { return places_jacobian(c, op_top_k_indices); },
+    .jacobian = top_k_jacobian,
     .cost = cost_free,
     .samples = top_k_samples,
     .tolerance = Tolerance::exact,
