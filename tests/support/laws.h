@@ -17,8 +17,6 @@ struct Law {
 
 /// The laws that random programs are tried on, by tests and by the fuzzer.
 std::span<const Law> all_laws();
-/// InternalError for a name that no law has.
-const Law& find_law(std::string_view name);
 
 /// The law, but cases where it need not hold pass: where a change of the inputs by 1e-9
 /// changes values or derivatives by much more, a kink, a tie or a cancellation is near,
