@@ -16,6 +16,14 @@ namespace {
 
 using Json = nlohmann::json;
 
+struct FormatDType {
+  std::string_view name;
+  std::uint64_t bytes;  ///< of one element
+};
+constexpr FormatDType kFormatDTypes[] = {
+    {"F64", 8},  {"I64", 8}, {"U64", 8}, {"C64", 8}, {"F32", 4}, {"I32", 4},  {"U32", 4},     {"F16", 2},
+    {"BF16", 2}, {"I16", 2}, {"U16", 2}, {"I8", 1},  {"U8", 1},  {"BOOL", 1}, {"F8_E5M2", 1}, {"F8_E4M3", 1}};
+
 class HeaderParser {
  public:
   HeaderParser(std::uint64_t data_size, const std::string& name) : data_size_(data_size), name_(name) {}
@@ -65,9 +73,9 @@ class HeaderParser {
     entry.dtype_name = dtype->get<std::string>();
     std::tie(entry.begin, entry.end) = offsets(tensor, json);
     Shape extents = shape(tensor, json);
+    check_size(tensor, entry, extents);
     for (DType known : {DType::f64, DType::f32, DType::i64, DType::i32, DType::boolean})
       if (safetensors_dtype_name(known) == entry.dtype_name) entry.type = {known, std::move(extents)};
-    if (entry.type) check_size(tensor, entry);
     header_.entries.emplace(tensor, std::move(entry));
   }
 
@@ -97,11 +105,14 @@ class HeaderParser {
     return extents;
   }
 
-  void check_size(std::string_view tensor, const SafetensorsEntry& entry) const {
-    const std::string type = shortened(to_string(*entry.type));
+  /// Of all dtypes of the format, also those that Loipe does not read.
+  void check_size(std::string_view tensor, const SafetensorsEntry& entry, const Shape& extents) const {
+    const auto* dtype = std::ranges::find(kFormatDTypes, entry.dtype_name, &FormatDType::name);
+    if (dtype == std::end(kFormatDTypes)) return;
+    const std::string type = shortened(entry.dtype_name + to_string(extents));
     std::uint64_t wanted = 0;
     try {
-      wanted = entry.type->byte_size();
+      wanted = static_cast<std::uint64_t>(element_count(extents)) * dtype->bytes;
     } catch (const ResourceError&) {
       fail(tensor, "is " + type + ", which has more elements than can be addressed");
     }

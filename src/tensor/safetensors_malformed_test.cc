@@ -108,7 +108,7 @@ TEST_F(MalformedSafetensors, Entries) {
       {R"({"dtype":"F64","shape":[4294967296,4294967296,4294967296],"data_offsets":[0,8]})",
        "can be addressed"},
       {R"({"dtype":"F64","shape":[9223372036854775807],"data_offsets":[0,8]})", "can be addressed"},
-      {R"({"dtype":"F64","shape":[2],"data_offsets":[0,8]})", "f64[2] and needs 16 bytes, but has 8"},
+      {R"({"dtype":"F64","shape":[2],"data_offsets":[0,8]})", "F64[2] and needs 16 bytes, but has 8"},
       {R"({"dtype":"F64","shape":[]})", "has no valid data_offsets"},
       {R"({"dtype":"F64","shape":[],"data_offsets":[0]})", "has no valid data_offsets"},
       {R"({"dtype":"F64","shape":[],"data_offsets":[-8,0]})", "has no valid data_offsets"},
@@ -117,6 +117,7 @@ TEST_F(MalformedSafetensors, Entries) {
       {R"({"dtype":"F64","shape":[],"data_offsets":[0,16]})", "lies at bytes 0 to 16 of 8"},
       {R"({"dtype":"F64","shape":[],"data_offsets":[18446744073709551608,18446744073709551615]})",
        "lies at bytes"},
+      {R"({"dtype":"BF16","shape":[3],"data_offsets":[0,8]})", "BF16[3] and needs 6 bytes, but has 8"},
       {R"({"dtype":"U8","shape":[4],"data_offsets":[0,4]})", "4 bytes that belong to no tensor"},
       {R"({"dtype":"U8","shape":[4],"data_offsets":[4,8]})", "follows a gap"},
   };
