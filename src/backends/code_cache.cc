@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/file.h"
+#include "base/text.h"
 
 namespace loipe {
 
@@ -36,9 +37,13 @@ fs::path folder_of_environment() {
 
 std::uint64_t limit_of_environment() {
   const std::string text = environment("LOIPE_CACHE_BYTES");
+  if (text.empty()) return kDefaultLimit;
   std::uint64_t limit = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), limit);
-  return error == std::errc() && end == text.data() + text.size() ? limit : kDefaultLimit;
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UserError("LOIPE_CACHE_BYTES in the environment is '" + shortened(text) +
+                    "', expected a whole number of bytes, such as 268435456, or 0 for no cache");
+  return limit;
 }
 
 std::uint64_t checksum(std::string_view bytes) {

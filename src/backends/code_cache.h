@@ -18,7 +18,7 @@ namespace loipe {
 /// not used, because what lies in it is run.
 class CodeCache {
  public:
-  /// As the environment says now.
+  /// As the environment says now; UserError for a LOIPE_CACHE_BYTES that is no number.
   CodeCache();
   CodeCache(std::filesystem::path folder, std::uint64_t limit);
 

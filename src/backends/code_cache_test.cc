@@ -139,6 +139,10 @@ TEST_F(CodeCacheTest, TheEnvironmentSaysWhere) {
   EXPECT_EQ(CodeCache().limit(), 1000u);
   ::setenv("LOIPE_CACHE_BYTES", "0", 1);
   EXPECT_FALSE(CodeCache().is_enabled());
+  for (const char* garbage : {"a lot", "-1", "12k", "99999999999999999999"}) {
+    ::setenv("LOIPE_CACHE_BYTES", garbage, 1);
+    EXPECT_THROW(CodeCache(), UserError) << garbage;
+  }
   for (const auto& [name, text] : kept) {
     if (text) ::setenv(name, text->c_str(), 1);
     else ::unsetenv(name);

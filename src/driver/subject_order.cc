@@ -50,7 +50,8 @@ EliminationOrder subject_order(const std::string& name_or_file, const Subject& s
   if (name_or_file == "best") return shipped_order(subject, program);
   if (name_or_file == "markowitz" && has_reference_defect(subject))
     return {name_or_file, published::markowitz_order(published_graph(subject, program, which))};
-  return resolve_order(name_or_file, program, subject.task_name());
+  static const std::string kOtherNames[] = {"best", "random:SEED"};
+  return resolve_order(name_or_file, program, subject.task_name(), kOtherNames);
 }
 
 std::vector<std::string> subject_order_names(const Subject& subject) {

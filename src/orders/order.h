@@ -40,7 +40,9 @@ std::span<const std::string> order_names();
 /// or from a JSON file: {"task": ..., "order": [...]} or a bare list. The published
 /// orders exist for the ten benchmark functions, at any scale; `task` is the
 /// canonical name of the function, empty for other programs. The order is
-/// validated. UserError for an unknown name, FileError for an unreadable file.
-EliminationOrder resolve_order(std::string_view name_or_file, const Program& program, std::string_view task);
+/// validated. UserError for an unknown name, FileError for an unreadable file; the error
+/// lists `other_names` too, those that the caller knows.
+EliminationOrder resolve_order(std::string_view name_or_file, const Program& program, std::string_view task,
+                               std::span<const std::string> other_names = {});
 
 }  // namespace loipe

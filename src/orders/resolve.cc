@@ -64,11 +64,19 @@ EliminationOrder from_file(const std::string& path, std::string_view task) {
   return {path, read_vertices(content["order"], path)};
 }
 
+[[noreturn]] void refuse(const std::string& order, std::span<const std::string> other_names) {
+  std::vector<std::string> names(std::begin(kNames), std::end(kNames));
+  names.insert(names.end(), other_names.begin(), other_names.end());
+  throw UserError("unknown order '" + shortened(order) + "'" + did_you_mean(order, names) + ": expected " +
+                  join(names, ", ") + ", or a JSON file");
+}
+
 }  // namespace
 
 std::span<const std::string> order_names() { return kNames; }
 
-EliminationOrder resolve_order(std::string_view name_or_file, const Program& program, std::string_view task) {
+EliminationOrder resolve_order(std::string_view name_or_file, const Program& program, std::string_view task,
+                               std::span<const std::string> other_names) {
   const std::string text(name_or_file);
   EliminationOrder order;
   if (text == "forward") order = forward_order(program);
@@ -77,9 +85,7 @@ EliminationOrder resolve_order(std::string_view name_or_file, const Program& pro
   else if (text == "markowitz-published" || text == "alphagrad") order = published(text, task);
   else if (text.find('/') != std::string::npos || text.ends_with(".json") || std::filesystem::exists(text))
     order = from_file(text, task);
-  else
-    throw UserError("unknown order '" + text + "'" + did_you_mean(text, kNames) + ": expected " +
-                    join(kNames, ", ") + ", or a JSON file");
+  else refuse(text, other_names);
   validate_order(program, order);
   return order;
 }

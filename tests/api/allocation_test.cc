@@ -86,23 +86,21 @@ TEST(Allocation, ScalarPrograms) {
 TEST(Allocation, Batches) {
   constexpr std::int64_t kExamples = 4099;
   const TensorType one{DType::f64, {3}}, all{DType::f64, {kExamples, 3}}, block{DType::f64, {kExamples, 9}};
-  for (const char* backend : {"jit"})
-    for (int threads : {1, 2})
-      for (std::int64_t batch : {std::int64_t{1}, kExamples}) {  // example by example, and as vectors
-        const Jacobian J =
-            jacobian(kScalars, {{"x", one}, {"y", one}},
-                     {.backend = backend, .threads = threads, .batch = batch, .shared = {"y"}});
-        std::vector<Tensor> in{Tensor(all), Tensor(one)}, out(3, Tensor(all)), jac(6, Tensor(block));
-        const auto arguments = spans<const double>(in);
-        const auto outputs = spans<double>(out), blocks = spans<double>(jac);
-        for (BatchLayout layout : {BatchLayout::array_of_structures, BatchLayout::structure_of_arrays})
-          EXPECT_EQ(allocations_of_a_warm_run([&] {
-                      J.run_batch<double>(kExamples, arguments, outputs, blocks,
-                                          {.arguments = layout, .results = layout});
-                    }),
-                    0)
-              << threads << " " << batch;
-      }
+  for (int threads : {1, 2})
+    for (std::int64_t batch : {std::int64_t{1}, kExamples}) {  // example by example, and as vectors
+      const Jacobian J =
+          jacobian(kScalars, {{"x", one}, {"y", one}}, {.threads = threads, .batch = batch, .shared = {"y"}});
+      std::vector<Tensor> in{Tensor(all), Tensor(one)}, out(3, Tensor(all)), jac(6, Tensor(block));
+      const auto arguments = spans<const double>(in);
+      const auto outputs = spans<double>(out), blocks = spans<double>(jac);
+      for (BatchLayout layout : {BatchLayout::array_of_structures, BatchLayout::structure_of_arrays})
+        EXPECT_EQ(allocations_of_a_warm_run([&] {
+                    J.run_batch<double>(kExamples, arguments, outputs, blocks,
+                                        {.arguments = layout, .results = layout});
+                  }),
+                  0)
+            << threads << " " << batch;
+    }
 }
 
 TEST(Allocation, SparseBatches) {
