@@ -5,12 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "backends/backend_passes.h"
 #include "base/floating_mode.h"
 #include "base/pool.h"
 #include "ir/program.h"
@@ -32,6 +34,9 @@ struct BackendOptions {
   bool flush_subnormals = false;
   /// Whether code may come from the cache on disk; not where compiling is measured.
   bool use_code_cache = true;
+  DisabledPasses disabled = {};
+  /// Called with what each pass did to the program, once it is compiled.
+  std::function<void(const BackendPassReport&)> report = {};
 };
 
 using ConstBytes = std::span<const std::byte>;
@@ -111,8 +116,9 @@ class Backend {
   virtual std::string_view summary() const = 0;
   /// Why this back end cannot compile the program, one reason a line; empty if it can.
   virtual std::vector<std::string> reasons_against(const Program& program) const = 0;
-  /// Whether run_batch of the program, compiled for a batch, computes several examples at once.
-  virtual bool vectorises_examples(const Program&) const { return false; }
+  /// Whether run_batch of the program, compiled for a batch with these options, computes several examples at
+  /// once.
+  virtual bool vectorises_examples(const Program&, const BackendOptions&) const { return false; }
   /// Unsupported with those reasons; ResourceError that states the bytes needed
   /// when they exceed options.memory_limit. The program need not outlive the result.
   std::unique_ptr<Executable> compile(const Program& program, const BackendOptions& options = {}) const;

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "base/text.h"
+#include "driver/pipeline.h"
 
 namespace loipe::cli {
 
@@ -74,6 +75,18 @@ std::vector<std::string> split_list(std::string_view option, std::string_view te
     if (comma == rest.size()) return parts;
     rest.remove_prefix(comma + 1);
   }
+}
+
+void declare_disable(CLI::App& app, std::optional<std::string>& names) {
+  app.add_option("--disable", names, "passes to leave out, separated by commas (see info --json)")
+      ->option_text("PASSES");
+}
+
+std::vector<std::string> parse_disable(const std::optional<std::string>& names) {
+  if (!names) return {};
+  std::vector<std::string> list = split_list("--disable", *names);
+  check_pass_names(list);
+  return list;
 }
 
 void SubjectOptions::declare(CLI::App& app) {

@@ -43,6 +43,11 @@ class SubjectOptions {
   std::optional<std::string> scale_, batch_;
 };
 
+/// --disable: names of passes.
+void declare_disable(CLI::App& app, std::optional<std::string>& names);
+/// Those names, all known; none when the option is not given.
+std::vector<std::string> parse_disable(const std::optional<std::string>& names);
+
 /// The value of an option that must be given.
 const std::string& required(std::string_view option, const std::optional<std::string>& value);
 

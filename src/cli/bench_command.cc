@@ -10,7 +10,7 @@ namespace {
 
 struct Options {
   SubjectOptions subject;
-  std::optional<std::string> orders, inputs, backend, repetitions, threads;
+  std::optional<std::string> orders, inputs, backend, repetitions, threads, disable;
   std::string dtype = "f32";
   bool flush_subnormals = false;
   std::optional<std::string> format;
@@ -39,6 +39,7 @@ BenchOptions parse(const Options& options, const Subject& subject) {
   find_backend(result.backend);
   if (options.threads) result.threads = parse_threads(*options.threads);
   result.flush_subnormals = options.flush_subnormals;
+  result.disabled = parse_disable(options.disable);
   if (options.repetitions) result.repetitions = parse_integer("--repetitions", *options.repetitions, 1);
   // A misspelt order of the last row must not cost the time of the first ones.
   const Program program = subject.program();
@@ -53,7 +54,8 @@ int run_peak(const Options& options, const Terminal& terminal) {
       {"--scale", options.subject.has_scale()},         {"--batch", options.subject.has_batch()},
       {"--orders", options.orders.has_value()},         {"--inputs", options.inputs.has_value()},
       {"--backend", options.backend.has_value()},       {"--repetitions", options.repetitions.has_value()},
-      {"--flush-subnormals", options.flush_subnormals}, {"--format", options.format.has_value()}};
+      {"--flush-subnormals", options.flush_subnormals}, {"--format", options.format.has_value()},
+      {"--disable", options.disable.has_value()}};
   for (const auto& [option, is_given] : given)
     if (is_given)
       throw UserError("bench peak: option " + std::string(option) +
@@ -98,6 +100,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--repetitions", options->repetitions, "runs of each row (default: at most 10 s)")
       ->option_text("R");
   app.add_flag("--flush-subnormals", options->flush_subnormals, "runs take subnormal numbers for 0");
+  declare_disable(app, options->disable);
   app.add_flag("--json", options->json, "print JSON");
   return [options, &terminal] { return run(*options, terminal); };
 }

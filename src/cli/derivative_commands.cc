@@ -22,7 +22,7 @@ namespace {
 struct Options {
   DerivativeKind kind;
   SubjectOptions subject;
-  std::optional<std::string> inputs, out, wrt, of, batched, dtype, threads, memory_limit, directions;
+  std::optional<std::string> inputs, out, wrt, of, batched, dtype, threads, memory_limit, directions, disable;
   std::vector<std::string> emit;  ///< language and folder
   std::string order, outer_order;
   std::string format = "dense";
@@ -79,6 +79,7 @@ Request parse(const Options& options) {
   if (options.memory_limit)
     request.options.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
   request.options.flush_subnormals = options.flush_subnormals;
+  request.options.disabled = parse_disable(options.disable);
   if (options.runs()) {
     required("--inputs", options.inputs);
     check_writable(required("--out", options.out));
@@ -129,6 +130,7 @@ void declare_numbers(CLI::App& app, Options& options) {
                  "smaller tiles, else refuse what needs more bytes; suffixes k, M, G, T (exit code 4)")
       ->option_text("BYTES");
   app.add_flag("--flush-subnormals", options.flush_subnormals, "take subnormal numbers for 0");
+  declare_disable(app, options.disable);
 }
 
 std::string input_help(DerivativeKind kind) {

@@ -10,7 +10,7 @@ namespace {
 struct Options {
   SubjectOptions subject;
   std::string order = "reverse";
-  std::optional<std::string> stage;
+  std::optional<std::string> stage, dump, disable;
   bool dot = false;
 };
 
@@ -19,9 +19,13 @@ int run(const Options& options) {
   subject.refuse_example_batch("explain");
   if (options.dot && options.stage && *options.stage != "dot")
     throw UserError("--dot and --stage " + *options.stage + ": expected one of the two");
-  if (options.dot) print(explain_stage(subject, options.order, "dot"));
-  else if (options.stage) print(explain_stage(subject, options.order, *options.stage));
-  else print(explain_summary(subject, options.order));
+  if (options.dump && (options.dot || options.stage))
+    throw UserError("--dump " + *options.dump + ": expected without --stage and --dot");
+  const ExplainOptions what{options.order, parse_disable(options.disable)};
+  if (options.dump) print(explain_pass(subject, what, *options.dump));
+  else if (options.dot) print(explain_stage(subject, what, "dot"));
+  else if (options.stage) print(explain_stage(subject, what, *options.stage));
+  else print(explain_summary(subject, what));
   return 0;
 }
 
@@ -32,6 +36,9 @@ Action declare(CLI::App& app, Terminal&) {
   app.add_option("--stage", options->stage,
                  "program, graph, dot, order, accumulation, optimised, passes, costs or peak")
       ->option_text("STAGE");
+  app.add_option("--dump", options->dump, "what a pass leaves (--stage passes lists them)")
+      ->option_text("PASS");
+  declare_disable(app, options->disable);
   app.add_flag("--dot", options->dot, "the computational graph for Graphviz");
   return [options] { return run(*options); };
 }
@@ -42,6 +49,7 @@ const Command kExplainCommand{"explain", "Show the stages from a function to its
                               "  loipe explain Simple\n"
                               "  loipe explain Simple --order forward --stage accumulation\n"
                               "  loipe explain examples/rosenbrock.loipe --stage graph\n"
+                              "  loipe explain Encoder --dump fusion --disable tiling\n"
                               "  loipe explain Encoder --dot | dot -Tsvg > encoder.svg",
                               declare};
 

@@ -37,6 +37,8 @@ Json info_json() {
   json["passes"] = Json::array();
   for (const Pass& pass : all_passes())
     json["passes"].push_back({{"name", pass.name}, {"summary", pass.summary}});
+  for (const BackendPassInfo& pass : all_backend_passes())
+    json["passes"].push_back({{"name", pass.name}, {"summary", pass.summary}});
   json["optional"] = optional_parts();
   const CodeCache cache;
   json["cache"] = {{"folder", cache.is_enabled() ? cache.folder().string() : ""},

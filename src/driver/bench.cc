@@ -91,6 +91,7 @@ class Bench {
 
   TaskJacobianOptions jacobian_options(const std::string& order, DType dtype) const {
     TaskJacobianOptions options;
+    options.disabled = options_.disabled;
     options.order = order;
     options.dtype = dtype;
     options.batch = plan_batch(subject_, {}, subject_.task()->batched_arguments);
@@ -105,6 +106,7 @@ class Bench {
   std::vector<Tensor> reference_results() const {
     TaskJacobianOptions options = jacobian_options("reverse", DType::f64);
     options.block_values = BlockValues::all;
+    options.disabled.clear();
     const TaskJacobian jacobian(subject_, options);
     std::vector<Tensor> inputs;
     for (const Tensor& input : inputs_)

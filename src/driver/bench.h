@@ -21,7 +21,8 @@ struct BenchOptions {
   std::string backend = "jit";
   BlockValues block_values = BlockValues::all;
   int threads = 0;
-  bool flush_subnormals = false;  ///< see BackendOptions
+  bool flush_subnormals = false;      ///< see BackendOptions
+  std::vector<std::string> disabled;  ///< see CompileOptions
   /// Runs of each row; absent: as many as the time allows.
   std::optional<std::int64_t> repetitions;
 };

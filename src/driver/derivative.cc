@@ -142,7 +142,7 @@ DerivativePlan plan_derivative(const Program& primal, const DerivativeRequest& r
 DerivativeCompilation compile_derivative(const Program& primal, const DerivativeRequest& request,
                                          const CompileOptions& options, bool with_back_end) {
   DerivativeCompilation result;
-  result.plan = plan_derivative(primal, request, options.passes);
+  result.plan = plan_derivative(primal, request, options_of_passes(options));
   CompileOptions compiling = options;
   compiling.request = result.plan.request;
   Compilation& c = result.compilation;
@@ -150,7 +150,8 @@ DerivativeCompilation compile_derivative(const Program& primal, const Derivative
                     : accumulate_and_optimise(result.plan.program, compiling);
   c.accumulation.cost.multiplications += result.plan.earlier.multiplications;
   c.accumulation.cost.additions += result.plan.earlier.additions;
-  if (is_second_order(request.kind)) c.folded = executed_beyond(c.executed, primal, options.passes);
+  if (is_second_order(request.kind))
+    c.folded = executed_beyond(c.executed, primal, options_of_passes(options));
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 #include "base/text.h"
 #include "driver/counts.h"
@@ -33,12 +34,25 @@ std::string label(std::string_view name, std::size_t width = 22) {
 /// All stages of one subject and order.
 class Explanation {
  public:
-  Explanation(const Subject& subject, const std::string& order)
-      : subject_(subject), program_(subject.program()), order_(subject_order(order, subject, program_)) {
+  Explanation(const Subject& subject, const ExplainOptions& explain, const std::string& dumped_pass = "")
+      : subject_(subject),
+        program_(subject.program()),
+        order_(subject_order(explain.order, subject, program_)) {
     CompileOptions options;
     options.request = {floating_arguments(program_), order_, batch_axis_arguments(subject)};
+    options.disabled = explain.disabled;
+    options.passes.dump = [&](std::string_view pass, const Program& program) {
+      if (pass == dumped_pass) dumped_ = program_to_text(program);
+    };
+    options.backend_options.report = [&](const BackendPassReport& report) {
+      backend_passes_.push_back(report);
+      if (report.pass.name == dumped_pass) dumped_ = report.text;
+    };
     compilation_ = compile(program_, options);
   }
+
+  /// Nothing where the pass did not run.
+  const std::optional<std::string>& dumped() const { return dumped_; }
 
   std::string program() const { return program_to_text(program_); }
   std::string graph() const { return to_string(accumulation().graph, accumulation().program); }
@@ -57,8 +71,14 @@ class Explanation {
     std::string text;
     for (const PassReport& pass : compilation_.passes)
       text += label(pass.name, 24) +
-              label(number(pass.nodes_before) + " -> " + number(pass.nodes_after) + " nodes") +
+              label(number(pass.nodes_before) + " -> " + number(pass.nodes_after) + " nodes", 36) +
               milliseconds(pass.seconds) + "\n";
+    for (const BackendPassReport& report : backend_passes_)
+      text += label(report.pass.name, 24) +
+              label(number(report.before) + " " + std::string(report.pass.from) + " -> " +
+                        number(report.after) + " " + std::string(report.pass.to),
+                    36) +
+              milliseconds(report.seconds) + "\n";
     return text;
   }
 
@@ -106,6 +126,8 @@ class Explanation {
   Program program_;
   EliminationOrder order_;
   Compilation compilation_;
+  std::vector<BackendPassReport> backend_passes_;
+  std::optional<std::string> dumped_;
 };
 
 struct Stage {
@@ -134,15 +156,26 @@ const std::vector<std::string>& explain_stages() {
   return names;
 }
 
-std::string explain_stage(const Subject& subject, const std::string& order, const std::string& stage) {
+std::string explain_stage(const Subject& subject, const ExplainOptions& options, const std::string& stage) {
   for (const Stage& known : kStages)
-    if (stage == known.name) return (Explanation(subject, order).*known.text)();
+    if (stage == known.name) return (Explanation(subject, options).*known.text)();
   throw UserError("unknown stage '" + shortened(stage) + "'" + did_you_mean(stage, explain_stages()) +
                   ": expected one of " + join(explain_stages(), ", "));
 }
 
-std::string explain_summary(const Subject& subject, const std::string& order) {
-  return Explanation(subject, order).summary();
+std::string explain_pass(const Subject& subject, const ExplainOptions& options, const std::string& pass) {
+  check_pass_names({pass});
+  if (std::ranges::find(options.disabled, pass) != options.disabled.end())
+    throw UserError("pass '" + pass + "' is to be shown and disabled; expected one of the two");
+  const Explanation explanation(subject, options, pass);
+  if (!explanation.dumped())
+    throw UserError("pass '" + pass + "' does not run for " + subject.name() +
+                    "; those that do are listed by --stage passes");
+  return *explanation.dumped();
+}
+
+std::string explain_summary(const Subject& subject, const ExplainOptions& options) {
+  return Explanation(subject, options).summary();
 }
 
 }  // namespace loipe

@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
+
+#include "base/text.h"
 
 namespace loipe {
 
@@ -30,6 +33,24 @@ void write_terms(Compilation& compilation, const Program& primal, const Accumula
   compilation.accumulation.program = std::move(terms.program);
 }
 
+struct NamesByKind {
+  std::vector<std::string> of_programs, of_back_ends;
+};
+
+/// UserError for a name that neither has.
+NamesByKind sorted_by_kind(const std::vector<std::string>& names) {
+  const std::vector<std::string> known = all_pass_names();
+  NamesByKind result;
+  for (const std::string& name : names) {
+    const auto place = std::ranges::find(known, name) - known.begin();
+    if (place == std::ssize(known))
+      throw UserError("there is no pass '" + shortened(name) + "' to disable" + did_you_mean(name, known) +
+                      "; the passes are " + join(known, ", "));
+    (place < std::ssize(all_passes()) ? result.of_programs : result.of_back_ends).push_back(name);
+  }
+  return result;
+}
+
 }  // namespace
 
 std::vector<std::size_t> floating_arguments(const Program& program) {
@@ -46,7 +67,30 @@ OpCost executed_beyond(const OpCost& executed, const Program& primal, const Pass
           rest(executed.divisions, part.divisions), rest(executed.functions, part.functions)};
 }
 
+std::vector<std::string> all_pass_names() {
+  std::vector<std::string> names;
+  for (const Pass& pass : all_passes()) names.emplace_back(pass.name);
+  for (const BackendPassInfo& pass : all_backend_passes()) names.emplace_back(pass.name);
+  return names;
+}
+
+void check_pass_names(const std::vector<std::string>& names) { sorted_by_kind(names); }
+
+PassOptions options_of_passes(const CompileOptions& options) {
+  PassOptions passes = options.passes;
+  for (std::string& name : sorted_by_kind(options.disabled).of_programs)
+    passes.disabled.push_back(std::move(name));
+  return passes;
+}
+
+BackendOptions options_of_back_end(const CompileOptions& options) {
+  BackendOptions result = options.backend_options;
+  result.disabled = DisabledPasses(sorted_by_kind(options.disabled).of_back_ends);
+  return result;
+}
+
 Compilation accumulate_and_optimise(const Program& primal, const CompileOptions& options) {
+  PassOptions passes = options_of_passes(options);
   Compilation result;
   // Linearize, eliminate in the given order, record: the Jacobian as a program.
   AccumulationRequest request = options.request;
@@ -57,18 +101,18 @@ Compilation accumulate_and_optimise(const Program& primal, const CompileOptions&
   if (options.block_values == BlockValues::terms)
     timed(result.times, "terms", [&] { return write_terms(result, primal, request), 0; });
   // Optimise that program; its meaning stays.
-  result.optimised = timed(result.times, "passes", [&] {
-    return run_passes(result.accumulation.program, options.passes, &result.passes);
-  });
+  result.optimised = timed(result.times, "passes",
+                           [&] { return run_passes(result.accumulation.program, passes, &result.passes); });
   result.executed = count_operations(result.optimised);
-  result.folded = executed_beyond(result.executed, primal, options.passes);
+  passes.dump = {};  // the primal program is not part of the flow
+  result.folded = executed_beyond(result.executed, primal, passes);
   return result;
 }
 
 Compilation compile(const Program& primal, const CompileOptions& options) {
   const Backend& backend = find_backend(options.backend);
   Compilation result = accumulate_and_optimise(primal, options);
-  BackendOptions backend_options = options.backend_options;
+  BackendOptions backend_options = options_of_back_end(options);
   if (options.reserved_bytes) backend_options.reserved_bytes = options.reserved_bytes(result.optimised);
   // Turn the optimised program into something that runs.
   result.executable =

@@ -17,6 +17,9 @@ namespace loipe {
 struct CompileOptions {
   AccumulationRequest request = {};
   PassOptions passes = {};
+  /// Names of passes to leave out, those of programs and those of the back end; UserError
+  /// for a name that none has.
+  std::vector<std::string> disabled = {};
   std::string backend = "jit";
   BackendOptions backend_options = {};
   BlockValues block_values = BlockValues::all;
@@ -50,6 +53,15 @@ Compilation accumulate_and_optimise(const Program& primal, const CompileOptions&
 
 /// What is executed beyond one run of the optimised primal program.
 OpCost executed_beyond(const OpCost& executed, const Program& primal, const PassOptions& passes = {});
+
+/// The passes of programs, then those of back ends, in the order in which they run.
+std::vector<std::string> all_pass_names();
+/// UserError for a name that no pass has, with the nearest one.
+void check_pass_names(const std::vector<std::string>& names);
+
+/// CompileOptions::passes and backend_options, each with those of its passes that are disabled.
+PassOptions options_of_passes(const CompileOptions& options);
+BackendOptions options_of_back_end(const CompileOptions& options);
 
 /// Positions of all floating arguments.
 std::vector<std::size_t> floating_arguments(const Program& program);

@@ -37,6 +37,7 @@ std::size_t total_bytes(std::span<const TensorType> types) {
 CompileOptions compile_options(const TaskJacobianOptions& options, std::int64_t batch) {
   return {.request = {},
           .passes = {},
+          .disabled = options.disabled,
           .backend = options.backend,
           .backend_options = {.threads = options.threads,
                               .memory_limit = options.memory_limit,
@@ -70,10 +71,11 @@ std::unique_ptr<Executable> compile_per_example(const Subject& subject, const Ta
   const Program one = one_example(subject).program(options.dtype);
   request.order = order_of(subject, options, one, request);
   CompileOptions compiling = compile_options(options, batch.examples);
-  compiling.backend_options.memory_limit = 0;  // that of all examples is checked later
+  BackendOptions backend_options = options_of_back_end(compiling);
+  backend_options.memory_limit = 0;  // that of all examples is checked later
   const Program optimised = compile_derivative(one, request, compiling, false).compilation.optimised;
-  if (!backend.vectorises_examples(optimised)) return nullptr;
-  return backend.compile(optimised, compiling.backend_options);
+  if (!backend.vectorises_examples(optimised, backend_options)) return nullptr;
+  return backend.compile(optimised, backend_options);
 }
 
 }  // namespace

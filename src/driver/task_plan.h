@@ -28,6 +28,7 @@ struct TaskJacobianOptions {
   bool flush_subnormals = false;  ///< see BackendOptions
   bool use_code_cache = true;     ///< see BackendOptions
   BlockValues block_values = BlockValues::all;
+  std::vector<std::string> disabled;  ///< see CompileOptions
 };
 
 /// The derivative of a subject on the caller's tensors, before anything is compiled.

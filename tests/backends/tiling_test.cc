@@ -17,7 +17,7 @@ constexpr cpu::TilingOptions kNoTiles{std::int64_t{1} << 40, false};
 
 std::vector<Tensor> run_in_tiles(const Program& program, std::span<const Tensor> arguments,
                                  const cpu::TilingOptions& tiling, int threads = 1) {
-  const cpu::CpuExecutable executable(program, cpu::lower(program, cpu::kernels_of_this_cpu(), tiling),
+  const cpu::CpuExecutable executable(program, cpu::lower(program, cpu::kernels_of_this_cpu(), {tiling}),
                                       threads);
   return run_guarded(executable, std::vector<Tensor>(arguments.begin(), arguments.end()));
 }
@@ -158,7 +158,7 @@ TEST_P(TiledJacobian, EveryMemoryLimitGivesTheSameBits) {
   const Program program = jacobian_program("Encoder", scale, order, DType::f32);
   const std::vector<Tensor> inputs = task_inputs(find_task("Encoder"), task_options, InputKind::rich, 3);
   const std::vector<Tensor> whole = run_in_tiles(program, inputs, kNoTiles);
-  const cpu::CpuExecutable untiled(program, cpu::lower(program, cpu::kernels_of_this_cpu(), kNoTiles), 2);
+  const cpu::CpuExecutable untiled(program, cpu::lower(program, cpu::kernels_of_this_cpu(), {kNoTiles}), 2);
   const Backend& jit = find_backend("jit");
   const std::size_t least = least_bytes(jit, program), most = untiled.peak_bytes();
   ASSERT_LE(least, most);

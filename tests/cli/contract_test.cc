@@ -205,6 +205,22 @@ TEST(Contract, Explain) {
     EXPECT_NE(run_ok({"explain", example("rosenbrock.loipe"), "--stage", stage}).out, "") << stage;
 }
 
+TEST(Contract, PassesAreShownAndLeftOut) {
+  const std::string passes = run_ok({"explain", "Encoder", "--scale", "2", "--stage", "passes"}).out;
+  for (const Json& pass : run_json({"info", "--json"})["passes"]) {
+    const std::string name = pass["name"];
+    if (name == "example_vectors") continue;  // of batches only
+    EXPECT_THAT(passes, HasSubstr(name));
+    run_ok({"explain", "Encoder", "--scale", "2", "--dump", name});
+    const std::string others =
+        run_ok({"explain", "Encoder", "--scale", "2", "--stage", "passes", "--disable", name}).out;
+    EXPECT_THAT(others, Not(HasSubstr(name + " ")));
+    run_ok({"bench", "Perceptron", "--orders", "reverse", "--repetitions", "1", "--disable", name});
+  }
+  EXPECT_THAT(run_ok({"explain", "Encoder", "--scale", "2", "--dump", "fusion"}).out, HasSubstr("loop over"));
+  EXPECT_THAT(run_ok({"explain", "Simple", "--dump", "schedule"}).out, StartsWith("program"));
+}
+
 TEST(Contract, VersionAndHelp) {
   EXPECT_THAT(run_ok({"--version"}).out, StartsWith("loipe 0."));
   EXPECT_THAT(run_ok({"--help"}).out, HasSubstr("loipe bench transformer"));

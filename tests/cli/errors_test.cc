@@ -106,8 +106,22 @@ TEST_F(Errors, Numbers) {
   expect_error({"jacobian", "Encoder", "--dry-run", "--memory-limit", "12X"}, 2, "--memory-limit 12X");
 }
 
+TEST_F(Errors, Passes) {
+  for (const char* command : {"explain", "bench"}) {
+    expect_error({command, "RoeFlux_1d", "--disable", "fusion,tilling"}, 2, "did you mean 'tiling'");
+    expect_error({command, "RoeFlux_1d", "--disable", "fusion,"}, 2, "--disable");
+  }
+  expect_error({"jacobian", "RoeFlux_1d", "--dry-run", "--disable", "kernel"}, 2, "did you mean 'kernels'");
+  expect_error({"explain", "RoeFlux_1d", "--dump", "kernel"}, 2, "did you mean 'kernels'");
+  expect_error({"explain", "RoeFlux_1d", "--dump", "fusion", "--disable", "fusion"}, 2, "shown and disabled");
+  expect_error({"explain", "RoeFlux_1d", "--dump", "fusion", "--stage", "passes"}, 2, "without --stage");
+  expect_error({"bench", "peak", "--disable", "fusion"}, 2, "option --disable has no meaning here");
+}
+
 TEST_F(Errors, Orders) {
   expect_error({"count", "Encoder", "--order", "revers"}, 2, "did you mean 'reverse'?");
+  expect_error({"count", "Encoder", "--order", "besst"}, 2, "did you mean 'best'?");
+  expect_error({"count", "Encoder", "--order", "fast"}, 2, "best, random:SEED, or a JSON file");
   expect_error({"count", "Simple", "--order", "alphagrad"}, 2, "no published order 'alphagrad' for 'Simple'");
   expect_error({"count", example("rosenbrock.loipe"), "--order", "best"}, 2, "no order 'best' for");
   expect_error({"count", "Simple", "--order", "random:x"}, 2, "random:SEED");

@@ -78,7 +78,12 @@ std::size_t rounded(std::size_t bytes) { return (bytes + kAlignment - 1) / kAlig
 
 }  // namespace
 
-std::size_t plan_arena(std::vector<Buffer>& buffers) {
+std::string to_text(const Buffer& buffer) {
+  return std::to_string(buffer.bytes) + " bytes at " + std::to_string(buffer.position) + ", steps " +
+         std::to_string(buffer.first_step) + " to " + std::to_string(buffer.last_step) + "\n";
+}
+
+std::size_t plan_arena(std::vector<Buffer>& buffers, bool reuses) {
   std::vector<Buffer*> in_order;
   for (Buffer& buffer : buffers)
     if (buffer.kind == BufferKind::arena && buffer.first_step >= 0 && buffer.bytes > 0)
@@ -89,7 +94,7 @@ std::size_t plan_arena(std::vector<Buffer>& buffers) {
   std::priority_queue<Buffer*, std::vector<Buffer*>, decltype(ends_later)> in_use(ends_later);
   Gaps gaps;
   for (Buffer* buffer : in_order) {
-    while (!in_use.empty() && in_use.top()->last_step < buffer->first_step) {
+    while (reuses && !in_use.empty() && in_use.top()->last_step < buffer->first_step) {
       gaps.give_back(in_use.top()->position, rounded(in_use.top()->bytes));
       in_use.pop();
     }

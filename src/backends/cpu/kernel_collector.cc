@@ -1,54 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/cpu/kernel_collector.h"
 
-#include <cstdlib>
-#include <string_view>
-
 #ifdef LOIPE_LLVM
 #include "backends/llvm/kernel_compiler.h"
 #endif
 
 namespace loipe::cpu {
 
-#ifdef LOIPE_LLVM
-
-namespace {
-
-/// LOIPE_KERNELS=off keeps elementwise groups interpreted, for comparisons.
-bool is_switched_off() {
-  const char* wanted = std::getenv("LOIPE_KERNELS");
-  return wanted != nullptr && std::string_view(wanted) == "off";
-}
-
-}  // namespace
-
 struct KernelCollector::State {
+#ifdef LOIPE_LLVM
   jit::KernelCompiler compiler{jit::Level::moderate};
-  int vector_bytes = is_switched_off() ? 0 : jit::vector_bytes();
+#endif
+  int vector_bytes = 0;
 };
 
-KernelCollector::KernelCollector(const KernelTable& kernels)
-    : helpers_{kernels.f32.transpose, kernels.f64.transpose}, state_(std::make_unique<State>()) {}
+KernelCollector::KernelCollector(const KernelTable& kernels, [[maybe_unused]] bool compiles, PassLog* log)
+    : helpers_{kernels.f32.transpose, kernels.f64.transpose}, log_(log), state_(std::make_unique<State>()) {
+#ifdef LOIPE_LLVM
+  if (compiles) state_->vector_bytes = jit::vector_bytes();
+#endif
+}
 
 int KernelCollector::vector_bytes() const { return state_->vector_bytes; }
 
-const kernel::Function* KernelCollector::add(const kernel::Kernel& kernel) {
-  return jit::KernelCompiler::supports(kernel) ? state_->compiler.add(kernel) : nullptr;
+const kernel::Function* KernelCollector::add([[maybe_unused]] const kernel::Kernel& kernel) {
+#ifdef LOIPE_LLVM
+  if (vector_bytes() == 0 || !jit::KernelCompiler::supports(kernel)) return nullptr;
+  const std::size_t before = state_->compiler.functions();
+  const kernel::Function* const function = state_->compiler.add(kernel);
+  const bool is_new = state_->compiler.functions() > before;
+  if (log_ != nullptr) {
+    log_->count(BackendPass::kernels, 1, is_new ? 1 : 0);
+    if (is_new) log_->write(BackendPass::kernels, kernel::to_text(kernel));
+  }
+  return function;
+#else
+  return nullptr;
+#endif
 }
 
-void KernelCollector::compile() { state_->compiler.compile(); }
-
-#else
-
-struct KernelCollector::State {};
-
-KernelCollector::KernelCollector(const KernelTable& kernels)
-    : helpers_{kernels.f32.transpose, kernels.f64.transpose} {}
-int KernelCollector::vector_bytes() const { return 0; }
-const kernel::Function* KernelCollector::add(const kernel::Kernel&) { return nullptr; }
-void KernelCollector::compile() {}
-
+void KernelCollector::compile() {
+#ifdef LOIPE_LLVM
+  const PassLog::Scope scope(log_, BackendPass::kernels);
+  state_->compiler.compile();
 #endif
+}
 
 KernelCollector::~KernelCollector() = default;
 

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "backends/cpu/kernels/kernel_table.h"
+#include "backends/cpu/lowering/pass_log.h"
 #include "backends/kernel/kernel.h"
 
 namespace loipe::cpu {
@@ -12,7 +13,8 @@ namespace loipe::cpu {
 /// lowering ends. Steps share it, as the code lives as long as it does.
 class KernelCollector {
  public:
-  explicit KernelCollector(const KernelTable& kernels);
+  /// Without `compiles`, no kernel can be compiled.
+  explicit KernelCollector(const KernelTable& kernels, bool compiles = true, PassLog* log = nullptr);
   ~KernelCollector();
 
   /// What the functions call.
@@ -27,6 +29,7 @@ class KernelCollector {
  private:
   struct State;
   kernel::Helpers helpers_;
+  PassLog* log_;
   std::unique_ptr<State> state_;
 };
 

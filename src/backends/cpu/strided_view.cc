@@ -15,6 +15,11 @@ bool StridedView::is_contiguous() const {
   return true;
 }
 
+std::string to_text(const StridedView& view) {
+  return to_string(TensorType{view.dtype, view.shape}) + " in b" + std::to_string(view.buffer) + " at " +
+         std::to_string(view.offset) + ", strides " + to_string(view.strides);
+}
+
 Integers row_major_strides(std::span<const std::int64_t> shape) {
   Integers strides(shape.size());
   std::int64_t stride = 1;

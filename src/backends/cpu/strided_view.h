@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "ir/attributes.h"
@@ -26,6 +27,9 @@ struct StridedView {
   /// Row-major without gaps.
   bool is_contiguous() const;
 };
+
+/// "f32[4,8] in b3 at 16, strides 8,1".
+std::string to_text(const StridedView& view);
 
 Integers row_major_strides(std::span<const std::int64_t> shape);
 StridedView contiguous_view(BufferId buffer, DType dtype, const Shape& shape, std::int64_t offset = 0);

@@ -124,6 +124,7 @@ void Fusion::close_all() {
 }
 
 void Fusion::close(const Shape& space) {
+  const PassLog::Scope scope(lowering_.log(), BackendPass::fusion);
   const auto node = open_.extract(space);
   OpenGroup& closing = node.mapped();
   MapGroup& group = closing.group;
@@ -149,9 +150,17 @@ void Fusion::close(const Shape& space) {
   for (BufferId buffer : closing.consumed) lowering_.consume_buffer(buffer);
 }
 
+std::unique_ptr<Step> Fusion::kernel_step(const MapGroup& group) {
+  const PassLog::Scope scope(lowering_.log(), BackendPass::kernels);
+  return make_group_kernel_step(group, lowering_.kernel_collector(), lowering_.is_tile());
+}
+
 void Fusion::emit(const MapGroup& group) {
-  std::unique_ptr<Step> step =
-      make_group_kernel_step(group, lowering_.kernel_collector(), lowering_.is_tile());
+  if (PassLog* const log = lowering_.log()) {
+    log->count(BackendPass::fusion, static_cast<std::int64_t>(group.code.size()), 1);
+    log->write(BackendPass::fusion, to_text(group));
+  }
+  std::unique_ptr<Step> step = kernel_step(group);
   std::vector<StridedView> reads, writes;
   for (const MapGroup::SlotInfo& slot : group.slots)
     if (slot.view != MapGroup::kNoView)

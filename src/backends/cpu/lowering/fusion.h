@@ -2,10 +2,12 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <span>
 #include <unordered_map>
 #include <vector>
 
+#include "backends/cpu/step.h"
 #include "backends/cpu/steps/map_group.h"
 #include "ir/program.h"
 
@@ -64,6 +66,7 @@ class Fusion {
   Slot new_slot(OpenGroup& open, DType dtype);
   void close(const Shape& space);
   void emit(const MapGroup& group);
+  std::unique_ptr<Step> kernel_step(const MapGroup& group);
 
   Lowering& lowering_;
   std::map<Shape, OpenGroup> open_;

@@ -43,8 +43,8 @@ Leaving values_that_leave_their_region(const Program& program, const Tiling& til
 
 }  // namespace
 
-Plan lower(const Program& program, const KernelTable& kernels, const TilingOptions& tiling) {
-  return Lowering(program, kernels, tiling, BorderViews::contiguous(program)).run();
+Plan lower(const Program& program, const KernelTable& kernels, const LoweringOptions& options) {
+  return Lowering(program, kernels, options, BorderViews::contiguous(program)).run();
 }
 
 BorderViews BorderViews::contiguous(const Program& program) {
@@ -56,14 +56,15 @@ BorderViews BorderViews::contiguous(const Program& program) {
   return views;
 }
 
-Lowering::Lowering(const Program& program, const KernelTable& kernels, const TilingOptions& tiling,
+Lowering::Lowering(const Program& program, const KernelTable& kernels, const LoweringOptions& options,
                    BorderViews border, std::shared_ptr<KernelCollector> collector)
     : program_(program),
       kernels_(kernels),
-      tiling_(tiling),
+      options_(options),
       border_(std::move(border)),
       compiles_kernels_(collector == nullptr),
-      collector_(collector ? std::move(collector) : std::make_shared<KernelCollector>(kernels)),
+      collector_(collector ? std::move(collector)
+                           : std::make_shared<KernelCollector>(kernels, does(BackendPass::kernels), log())),
       uses_(program.size(), 0),
       views_(program.size()),
       is_defined_(program.size(), false),
@@ -77,7 +78,7 @@ Plan Lowering::run() {
     view.buffer = new_buffer(BufferKind::argument, program_.type(argument).byte_size(), i);
     define(argument, view);
   }
-  const Tiling tiling = find_regions(program_, tiling_);
+  const Tiling tiling = regions();
   const Leaving leaving = values_that_leave_their_region(program_, tiling);
   for (Value node : tiling.order) {
     const std::int32_t region = tiling.region_of[node.index];
@@ -89,8 +90,33 @@ Plan Lowering::run() {
   }
   write_outputs();
   if (compiles_kernels_) collector_->compile();
-  plan_.arena_bytes = plan_arena(plan_.buffers);
+  place_buffers();
   return std::move(plan_);
+}
+
+Tiling Lowering::regions() const {
+  const PassLog::Scope scope(log(), BackendPass::tiling);
+  if (!does(BackendPass::tiling)) return one_by_one(program_);
+  Tiling tiling = find_regions(program_, options_.tiling);
+  if (log() == nullptr) return tiling;
+  for (const Region& region : tiling.regions) {
+    log()->count(BackendPass::tiling, static_cast<std::int64_t>(region.nodes.size()), 1);
+    log()->write(BackendPass::tiling, to_text(program_, region));
+  }
+  return tiling;
+}
+
+void Lowering::place_buffers() {
+  const PassLog::Scope scope(log(), BackendPass::buffer_reuse);
+  plan_.arena_bytes = plan_arena(plan_.buffers, does(BackendPass::buffer_reuse));
+  if (log() == nullptr) return;
+  std::int64_t together = 0;
+  for (const Buffer& buffer : plan_.buffers) {
+    if (buffer.kind != BufferKind::arena || buffer.first_step < 0) continue;
+    together += static_cast<std::int64_t>(whole_lines(buffer.bytes));
+    log()->write(BackendPass::buffer_reuse, to_text(buffer));
+  }
+  log()->count(BackendPass::buffer_reuse, together, static_cast<std::int64_t>(plan_.arena_bytes));
 }
 
 /// Uses by nodes that lead to an output; a value without any is never computed.
@@ -106,6 +132,7 @@ void Lowering::lower_node(Value node) {
   const OpLowering lowering = lowering_of(program_.op(node));
   if (lowering.adds_to_group) lowering.function(*this, node);
   else lower_in_memory(node, lowering.function);
+  if (!does(BackendPass::fusion)) fusion_.close_all();
 }
 
 void Lowering::lower_in_memory(Value node, void (*function)(Lowering&, Value)) {
@@ -156,6 +183,7 @@ StridedView Lowering::constant(std::shared_ptr<const Tensor> tensor) {
 }
 
 bool Lowering::may_overwrite(Value v) {
+  if (!does(BackendPass::buffer_reuse)) return false;
   const StridedView& at = view(v);
   const Buffer& buffer = plan_.buffers[at.buffer];
   return buffer.kind == BufferKind::arena && pending_[at.buffer] == 1 && at.is_contiguous() &&
@@ -184,6 +212,12 @@ void Lowering::touch(BufferId buffer) {
 
 void Lowering::emit_copy(const StridedView& from, const StridedView& to) {
   emit(make_copy_step(from, to), {from}, to);
+}
+
+void Lowering::note_layout(const StridedView& from, const StridedView& to) {
+  if (log() == nullptr) return;
+  log()->count(BackendPass::layout, 1, 1);
+  log()->write(BackendPass::layout, to_text(from) + " copied to " + to_text(to) + "\n");
 }
 
 /// An intermediate that is an output as a whole becomes the output's buffer, so the

@@ -9,6 +9,7 @@
 #include "backends/cpu/kernel_collector.h"
 #include "backends/cpu/kernels/kernel_table.h"
 #include "backends/cpu/lowering/fusion.h"
+#include "backends/cpu/lowering/pass_log.h"
 #include "backends/cpu/plan.h"
 #include "backends/cpu/steps/tiled_step.h"
 #include "backends/cpu/tiling/tile_program.h"
@@ -16,11 +17,17 @@
 
 namespace loipe::cpu {
 
+struct LoweringOptions {
+  TilingOptions tiling = {};
+  DisabledPasses disabled = {};
+  PassLog* log = nullptr;  ///< null: nobody wants to know
+};
+
 /// Compiles a program to steps, in time linear in its size but for the planning of
 /// the arena: values become views of buffers, elementwise nodes collect in groups,
 /// every other node is lowered by the function for its op (op_lowerings.h). Regions that are worth it run
 /// in tiles, each as a program of its own.
-Plan lower(const Program& program, const KernelTable& kernels, const TilingOptions& tiling = {});
+Plan lower(const Program& program, const KernelTable& kernels, const LoweringOptions& options = {});
 
 /// How the memory of arguments and outputs lies; the buffers are those of whoever runs the plan.
 struct BorderViews {
@@ -39,7 +46,7 @@ struct Leaving {
 class Lowering {
  public:
   /// Kernels go to the collector; without one, to a new one that run() compiles.
-  Lowering(const Program& program, const KernelTable& kernels, const TilingOptions& tiling,
+  Lowering(const Program& program, const KernelTable& kernels, const LoweringOptions& options,
            BorderViews border, std::shared_ptr<KernelCollector> collector = nullptr);
   Plan run();
 
@@ -49,6 +56,8 @@ class Lowering {
   const std::shared_ptr<KernelCollector>& kernel_collector() const { return collector_; }
   /// The program is a tile of another one, so a run of that runs it several times.
   bool is_tile() const { return !compiles_kernels_; }
+  bool does(BackendPass pass) const { return !options_.disabled.contains(pass); }
+  PassLog* log() const { return options_.log; }
 
   /// Where the value lies; runs the group that computes it if that is still open.
   const StridedView& view(Value v);
@@ -72,6 +81,8 @@ class Lowering {
     emit(std::move(step), std::span(reads.begin(), reads.size()), std::span(&written, 1));
   }
   void emit_copy(const StridedView& from, const StridedView& to);
+  /// Tells the log that an operand was copied to suit a product.
+  void note_layout(const StridedView& from, const StridedView& to);
 
   /// Lowers a node with its operands in memory, by a function that defines its value.
   void lower_in_memory(Value node, void (*function)(Lowering&, Value));
@@ -83,6 +94,7 @@ class Lowering {
 
  private:
   void count_uses();
+  Tiling regions() const;
   void lower_node(Value node);
   void lower_region(const Region& region, const Leaving& leaving);
   std::vector<StridedView> tile_inputs(const TileProgram& tile, std::int64_t extent);
@@ -91,12 +103,13 @@ class Lowering {
                                       std::span<const StridedView> outputs) const;
   void consume_uses_inside(const Region& region, const Leaving& leaving);
   void write_outputs();
+  void place_buffers();
   BufferId new_buffer(BufferKind kind, std::size_t bytes, std::size_t position = 0);
   void touch(BufferId buffer);
 
   const Program& program_;
   const KernelTable& kernels_;
-  TilingOptions tiling_;
+  LoweringOptions options_;
   BorderViews border_;
   bool compiles_kernels_;
   std::shared_ptr<KernelCollector> collector_;

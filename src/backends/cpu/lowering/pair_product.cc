@@ -179,6 +179,7 @@ std::int64_t common_run(const Axes& axes) {
 /// A copy whose axes stand in the order of their strides in `other`, those that `other`
 /// lacks first: its neighbours are then neighbours here.
 Factor rearranged(Lowering& lowering, const Factor& factor, const Factor& other, Extents extents) {
+  const PassLog::Scope scope(lowering.log(), BackendPass::layout);
   std::vector<Label> order = factor.labels;
   const auto distance = [&](Label label) {
     const std::int64_t stride = std::abs(stride_of(other, label));
@@ -192,8 +193,10 @@ Factor rearranged(Lowering& lowering, const Factor& factor, const Factor& other,
     axis_of[static_cast<std::size_t>(std::ranges::find(factor.labels, order[i]) - factor.labels.begin())] =
         static_cast<std::int64_t>(i);
   }
+  const StridedView from = along(factor.view, shape, axis_of);
   const StridedView copy = lowering.temporary(factor.view.dtype, shape);
-  lowering.emit_copy(along(factor.view, shape, axis_of), copy);
+  lowering.emit_copy(from, copy);
+  lowering.note_layout(from, copy);
   return {copy, order};
 }
 
@@ -202,7 +205,7 @@ void emit_dot_products(Lowering& lowering, Factor a, Factor b, const std::vector
                        Extents extents, const StridedView& out) {
   constexpr std::int64_t kLongRun = 8;
   Axes axes = axes_of(a, b, result, extents, out);
-  if (common_run(axes) < kLongRun) {
+  if (lowering.does(BackendPass::layout) && common_run(axes) < kLongRun) {
     const bool a_is_smaller = a.view.count() <= b.view.count();
     Factor& smaller = a_is_smaller ? a : b;
     const Factor& larger = a_is_smaller ? b : a;

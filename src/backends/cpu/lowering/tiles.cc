@@ -76,7 +76,8 @@ std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int
   for (std::size_t i = 0; i < tile.inputs.size(); ++i) {
     const TileProgram::Input& input = tile.inputs[i];
     if (input.axis == TileProgram::Input::kPositions) views.push_back(constant(counted(extent)));
-    else if (input.axis == AxisFlow::kWhole && wants_transposed(tile.program, tile.program.arguments()[i]))
+    else if (does(BackendPass::layout) && input.axis == AxisFlow::kWhole &&
+             wants_transposed(tile.program, tile.program.arguments()[i]))
       views.push_back(transposed_copy(view(input.value)));
     else views.push_back(view(input.value));
   }
@@ -85,9 +86,11 @@ std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int
 
 /// The matrix in the same axes, but with neighbours along the first one.
 StridedView Lowering::transposed_copy(const StridedView& matrix) {
+  const PassLog::Scope scope(log(), BackendPass::layout);
   const StridedView copy = temporary(matrix.dtype, {matrix.shape[1], matrix.shape[0]});
   const StridedView turned{copy.buffer, copy.dtype, 0, matrix.shape, {1, matrix.shape[0]}};
   emit_copy(matrix, turned);
+  note_layout(matrix, turned);
   return turned;
 }
 
@@ -113,8 +116,8 @@ std::unique_ptr<TilePlan> Lowering::plan_tile(const TileProgram& tile, std::span
     const Shape& shape = tile.program.shape(tile.program.outputs()[i]);
     add(outputs[i], axis, shape[static_cast<std::size_t>(axis)], border.outputs, result->outputs);
   }
-  TilingOptions inner = tiling_;
-  inner.is_parallel = false;
+  LoweringOptions inner = options_;
+  inner.tiling.is_parallel = false;
   result->plan = Lowering(tile.program, kernels_, inner, std::move(border), collector_).run();
   return result;
 }

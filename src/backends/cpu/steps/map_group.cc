@@ -6,6 +6,34 @@
 
 namespace loipe::cpu {
 
+std::string to_text(const MapGroup& group) {
+  static constexpr const char* kNames[] = {
+#define LOIPE_OPCODE(name, operands) #name,
+#include "backends/cpu/kernels/opcodes.def"
+#undef LOIPE_OPCODE
+  };
+  static constexpr std::size_t kOperands[] = {
+#define LOIPE_OPCODE(name, operands) operands,
+#include "backends/cpu/kernels/opcodes.def"
+#undef LOIPE_OPCODE
+  };
+  const auto name = [](Slot slot) { return "s" + std::to_string(slot); };
+  std::string text = "loop over " + to_string(group.space) + "\n";
+  for (Slot slot = 0; slot < group.slots.size(); ++slot) {
+    const MapGroup::SlotInfo& info = group.slots[slot];
+    if (info.view == MapGroup::kNoView) continue;
+    text += std::string(info.is_input ? "  read " : "  write ") + name(slot) + " " +
+            to_text(group.views[static_cast<std::size_t>(info.view)]) + "\n";
+  }
+  for (const MapInstruction& instruction : group.code) {
+    text += "  " + name(instruction.result) + " = " + kNames[static_cast<std::size_t>(instruction.opcode)];
+    for (std::size_t k = 0; k < kOperands[static_cast<std::size_t>(instruction.opcode)]; ++k)
+      text += " " + name(instruction.sources[k]);
+    text += "\n";
+  }
+  return text;
+}
+
 std::vector<std::int64_t> last_uses(const MapGroup& group) {
   std::vector<std::int64_t> last(group.slots.size(), -1);
   for (std::size_t i = 0; i < group.code.size(); ++i)

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "backends/cpu/kernels/kernel_table.h"
@@ -45,6 +46,9 @@ struct MapGroup {
   std::vector<MapInstruction> code;
   std::optional<Reduced> reduced;
 };
+
+/// The space, what is read and written, and the code, a line each.
+std::string to_text(const MapGroup& group);
 
 /// For every slot, the last instruction that reads it; -1 if none does.
 std::vector<std::int64_t> last_uses(const MapGroup& group);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "backends/cpu/tiling/growth.h"
+#include "ir/op_def.h"
 
 namespace loipe::cpu {
 
@@ -26,10 +27,8 @@ constexpr std::size_t kMostRegions = 64, kMostGrowths = 1024;
 
 class RegionFinder {
  public:
-  RegionFinder(const Program& program, const TilingOptions& options) : program_(program), options_(options) {
-    tiling_.region_of.assign(program.size(), Tiling::kNone);
-    for (std::uint32_t i = 0; i < program.size(); ++i) tiling_.order.push_back(Value{i});
-  }
+  RegionFinder(const Program& program, const TilingOptions& options)
+      : program_(program), options_(options), tiling_(one_by_one(program)) {}
 
   Tiling run() {
     const std::vector<Value> seeds = seeds_by_size();
@@ -174,6 +173,21 @@ class RegionFinder {
 };
 
 }  // namespace
+
+Tiling one_by_one(const Program& program) {
+  Tiling tiling{{}, std::vector(program.size(), Tiling::kNone), {}};
+  for (std::uint32_t i = 0; i < program.size(); ++i) tiling.order.push_back(Value{i});
+  return tiling;
+}
+
+std::string to_text(const Program& program, const Region& region) {
+  std::string text = std::to_string(region.nodes.size()) + " nodes along a label of " +
+                     std::to_string(region.extent) + ", tiles of " + std::to_string(region.slice) + ":";
+  for (Value node : region.nodes)
+    text += " %" + std::to_string(node.index) + " " + std::string(program.op(node).name.value) + " axis " +
+            std::to_string(region.members.at(node.index).axis) + (node == region.nodes.back() ? "\n" : ",");
+  return text;
+}
 
 Tiling find_regions(const Program& program, const TilingOptions& options) {
   return RegionFinder(program, options).run();

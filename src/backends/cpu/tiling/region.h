@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
@@ -45,6 +46,12 @@ struct Tiling {
   std::vector<std::int32_t> region_of;  ///< per node
   std::vector<Value> order;
 };
+
+/// The program without regions, in its own order.
+Tiling one_by_one(const Program& program);
+
+/// Its label, its nodes and the axis of each, a line.
+std::string to_text(const Program& program, const Region& region);
 
 /// Finds regions that are worth it: those whose inner values are large together.
 Tiling find_regions(const Program& program, const TilingOptions& options);
