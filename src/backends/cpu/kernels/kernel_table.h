@@ -28,22 +28,36 @@ template <class T>
 struct ProductTile {
   const T* a;
   std::ptrdiff_t a_row, a_k;  ///< distances of neighbours in a along r and k
-  const T* b;                 ///< neighbours along j lie side by side
+  const T* b;                 ///< neighbours along j lie side by side, in each vector
   std::ptrdiff_t b_k;
-  T* c;  ///< neighbours along j lie side by side
+  std::ptrdiff_t b_vector;  ///< from one vector of neighbours to the next
+  T* c;                     ///< neighbours along j lie side by side, in each vector
   std::ptrdiff_t c_row;
+  std::ptrdiff_t c_vector;
   std::ptrdiff_t depth;  ///< extent of k
   bool accumulate;
 };
 
-/// Copies a matrix in[k][j] into out[k][j] of `width` columns, the missing ones zero.
+/// Copies a matrix in[k][j] into `columns` of the columns of out[k][j], whose rows are `width` apart.
+/// The columns behind them, up to `filled`, become zero.
 template <class T>
 struct PackedPanel {
   T* out;
   const T* in;
   std::ptrdiff_t depth, columns;
   std::ptrdiff_t in_k, in_column;  ///< distances of neighbours in `in`
-  std::ptrdiff_t width;
+  std::ptrdiff_t width, filled;
+};
+
+/// out[j*out_step + i] = in[j*in_step + r*row + i] reduced over r < rows in the order of r, for
+/// i < n and j < count; `continues` starts from what is in out.
+template <class T>
+struct RowReduction {
+  T* out;
+  const T* in;
+  std::ptrdiff_t out_step, in_step, count;
+  std::ptrdiff_t row, rows, n;
+  bool continues;
 };
 
 /// out[l] = sum over k of a[a_at[k] + l] * b[b_at[k] + l] for l < n, in the order
@@ -73,12 +87,16 @@ struct FloatKernels {
   void (*pack)(const PackedPanel<T>&);
   /// to[row*columns + column] = from[row + column*stride]
   void (*transpose)(const T* from, std::ptrdiff_t stride, T* to, std::ptrdiff_t rows, std::ptrdiff_t columns);
+  /// The same with rows of the result that are `to_row` apart.
+  void (*transpose_into)(const T* from, std::ptrdiff_t stride, T* to, std::ptrdiff_t to_row,
+                         std::ptrdiff_t rows, std::ptrdiff_t columns);
   void (*lane_sums)(const LaneSums<T>&);
   /// Sum of a[i]*b[i]. Like reduce, a tree over vectors that depends on n alone.
   T (*dot)(const T* a, const T* b, std::ptrdiff_t n);
   T (*reduce[static_cast<int>(Reduction::count)])(const T* a, std::ptrdiff_t n);
   /// out[i] = op(out[i], a[i])
   void (*reduce_into[static_cast<int>(Reduction::count)])(T* out, const T* a, std::ptrdiff_t n);
+  void (*reduce_rows[static_cast<int>(Reduction::count)])(const RowReduction<T>&);
 };
 
 struct KernelTable {

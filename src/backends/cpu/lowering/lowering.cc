@@ -211,7 +211,7 @@ void Lowering::touch(BufferId buffer) {
 }
 
 void Lowering::emit_copy(const StridedView& from, const StridedView& to) {
-  emit(make_copy_step(from, to), {from}, to);
+  emit(make_copy_step(from, to, kernels_), {from}, to);
 }
 
 void Lowering::note_layout(const StridedView& from, const StridedView& to) {

@@ -2,9 +2,9 @@
 // Two factors: which loops the labels become, and which kernel runs them.
 #include <algorithm>
 #include <cstdlib>
-#include <limits>
 
 #include "backends/cpu/lowering/contraction.h"
+#include "backends/cpu/lowering/product_layout.h"
 #include "backends/cpu/steps/copy_step.h"
 #include "backends/cpu/steps/product_step.h"
 #include "backends/cpu/steps/vector_sums.h"
@@ -23,13 +23,6 @@ struct Axes {
   std::vector<Axis> results;  ///< of out, in its order
   std::vector<Axis> terms;
 };
-
-std::int64_t stride_of(const Factor& factor, Label label) {
-  const auto place = std::ranges::find(factor.labels, label);
-  return place == factor.labels.end()
-             ? 0
-             : factor.view.strides[static_cast<std::size_t>(place - factor.labels.begin())];
-}
 
 /// Neighbours that are one axis in all three become one.
 void merge(std::vector<Axis>& axes) {
@@ -55,11 +48,9 @@ Axes axes_of(const Factor& a, const Factor& b, const std::vector<Label>& result,
     if (extents[result[i]] != 1)
       axes.results.push_back(
           {extents[result[i]], out.strides[i], stride_of(a, result[i]), stride_of(b, result[i])});
-  for (Label label : a.labels)
-    if (extents[label] != 1 && std::ranges::find(result, label) == result.end())
+  for (Label label : term_order(a, b, result))
+    if (extents[label] != 1)
       axes.terms.push_back({extents[label], 0, stride_of(a, label), stride_of(b, label)});
-  std::ranges::sort(axes.terms, std::ranges::greater(),
-                    [](const Axis& axis) { return std::pair(std::abs(axis.b) + std::abs(axis.a), axis.a); });
   merge(axes.results);
   merge(axes.terms);
   return axes;
@@ -83,14 +74,19 @@ std::int64_t extent_of(const std::vector<Axis>& axes) {
 AxisMap map_of(const std::vector<Axis>& axes, std::int64_t Axis::* stride) {
   if (axes.empty()) return {};
   if (axes.size() == 1) return {axes[0].*stride, {}};
-  AxisMap map{0, {0}};
+  Integers table{0};
   for (const Axis& axis : axes) {
     Integers longer;
-    for (std::int64_t position : map.table)
+    for (std::int64_t position : table)
       for (std::int64_t i = 0; i < axis.extent; ++i) longer.push_back(position + i * (axis.*stride));
-    map.table = std::move(longer);
+    table = std::move(longer);
   }
-  return map;
+  // No axis has extent 1. Where the first run ends, an axis does, so that all runs are as long.
+  const std::int64_t step = table[1] - table[0];
+  std::size_t run = 1;
+  while (run < table.size() && table[run] - table[run - 1] == step) ++run;
+  if (run == table.size()) return {step, {}};
+  return {step, std::move(table), static_cast<std::int64_t>(run)};
 }
 
 /// The loops of a matrix product.
@@ -114,6 +110,13 @@ struct ProductAxes {
   }
 };
 
+/// Whether a loop over all the axes runs over vectors of neighbours in b and in the result.
+bool has_vectors(const std::vector<Axis>& columns, std::int64_t lanes) {
+  if (columns.empty()) return false;
+  const Axis& last = columns.back();
+  return last.b == 1 && last.out == 1 && last.extent % lanes == 0;
+}
+
 /// Where several axes do not merge, the loop runs over one of them and the others
 /// join the batch, if it is long enough to fill tiles; else it runs over a table.
 void keep_one(std::vector<Axis>& axes, std::size_t kept, std::vector<Axis>& batch) {
@@ -125,6 +128,10 @@ void keep_one(std::vector<Axis>& axes, std::size_t kept, std::vector<Axis>& batc
   axes = {one};
 }
 
+std::int64_t lanes_of(DType dtype, const KernelTable& kernels) {
+  return dtype == DType::f32 ? kernels.f32.lanes : kernels.f64.lanes;
+}
+
 void emit_matrix_product(Lowering& lowering, Factor a, Factor b, ProductAxes axes, const StridedView& out) {
   if (!axes.rows.empty() && axes.rows.back().out == 1) {
     axes.swap_operands();
@@ -132,7 +139,8 @@ void emit_matrix_product(Lowering& lowering, Factor a, Factor b, ProductAxes axe
   }
   const auto longest = std::ranges::max_element(axes.rows, {}, &Axis::extent) - axes.rows.begin();
   keep_one(axes.rows, static_cast<std::size_t>(longest), axes.batch);
-  keep_one(axes.columns, axes.columns.size() - 1, axes.batch);
+  if (!has_vectors(axes.columns, lanes_of(out.dtype, lowering.kernels())))
+    keep_one(axes.columns, axes.columns.size() - 1, axes.batch);
   ProductPlan plan{.dtype = out.dtype,
                    .buffers = {a.view.buffer, b.view.buffer, out.buffer},
                    .offsets = {a.view.offset, b.view.offset, out.offset},
@@ -176,30 +184,6 @@ std::int64_t common_run(const Axes& axes) {
   return 1;
 }
 
-/// A copy whose axes stand in the order of their strides in `other`, those that `other`
-/// lacks first: its neighbours are then neighbours here.
-Factor rearranged(Lowering& lowering, const Factor& factor, const Factor& other, Extents extents) {
-  const PassLog::Scope scope(lowering.log(), BackendPass::layout);
-  std::vector<Label> order = factor.labels;
-  const auto distance = [&](Label label) {
-    const std::int64_t stride = std::abs(stride_of(other, label));
-    return std::pair(stride == 0 ? std::numeric_limits<std::int64_t>::max() : stride, label);
-  };
-  std::ranges::sort(order, std::ranges::greater(), distance);
-  Shape shape;
-  Integers axis_of(factor.labels.size());
-  for (std::size_t i = 0; i < order.size(); ++i) {
-    shape.push_back(extents[order[i]]);
-    axis_of[static_cast<std::size_t>(std::ranges::find(factor.labels, order[i]) - factor.labels.begin())] =
-        static_cast<std::int64_t>(i);
-  }
-  const StridedView from = along(factor.view, shape, axis_of);
-  const StridedView copy = lowering.temporary(factor.view.dtype, shape);
-  lowering.emit_copy(from, copy);
-  lowering.note_layout(from, copy);
-  return {copy, order};
-}
-
 /// Dot products want neighbours in both operands; the smaller one is rearranged if that gives them.
 void emit_dot_products(Lowering& lowering, Factor a, Factor b, const std::vector<Label>& result,
                        Extents extents, const StridedView& out) {
@@ -230,7 +214,12 @@ void emit_pair_product(Lowering& lowering, const Factor& a, const Factor& b, con
   const ProductAxes product(axes);
   const bool is_matrix_product = !product.rows.empty() && !product.columns.empty();
   const bool has_batch_lanes = has_lanes(axes) && role_of(axes.results.back()) == Role::batch;
-  if (is_matrix_product && !has_batch_lanes) return emit_matrix_product(lowering, a, b, product, out);
+  if (is_matrix_product && !has_batch_lanes) {
+    const Factor near_a = with_near_matrices(lowering, a, b, result, extents, out);
+    const Factor near_b = with_near_matrices(lowering, b, near_a, result, extents, out);
+    return emit_matrix_product(lowering, near_a, near_b,
+                               ProductAxes(axes_of(near_a, near_b, result, extents, out)), out);
+  }
   if (!has_lanes(axes)) return emit_dot_products(lowering, a, b, result, extents, out);
   lowering.emit(make_lane_sum_step(sum_plan(a, b, axes, out), lowering.kernels()), {a.view, b.view}, out);
 }

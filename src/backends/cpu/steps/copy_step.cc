@@ -4,9 +4,11 @@
 #include <algorithm>
 #include <cstring>
 #include <numeric>
+#include <type_traits>
 
 #include "backends/cpu/steps/element.h"
 #include "backends/cpu/steps/nest.h"
+#include "backends/cpu/steps/transpose.h"
 #include "backends/cpu/threads.h"
 
 namespace loipe::cpu {
@@ -14,7 +16,7 @@ namespace loipe::cpu {
 namespace {
 
 constexpr std::int64_t kElementsPerTask = 1 << 14;
-/// Transposes go by blocks whose lines of both sides stay in the first-level cache.
+/// Transposes without a kernel go by blocks whose lines of both sides stay in the first-level cache.
 constexpr std::int64_t kTransposeBlock = 16;
 
 /// The two inner loops: rows x columns.
@@ -38,14 +40,21 @@ struct Add {
 
 template <class Operation, class E>
 void move_row(const E* from, std::int64_t from_stride, E* to, std::int64_t to_stride, std::int64_t count) {
-  if (from_stride == 1 && to_stride == 1)
-    for (std::int64_t i = 0; i < count; ++i) Operation::apply(to[i], from[i]);
-  else
+  if (from_stride == 1 && to_stride == 1) {
+    if constexpr (std::is_same_v<Operation, Assign>) std::copy_n(from, count, to);
+    else
+      for (std::int64_t i = 0; i < count; ++i) Operation::apply(to[i], from[i]);
+  } else
     for (std::int64_t i = 0; i < count; ++i) Operation::apply(to[i * to_stride], from[i * from_stride]);
 }
 
 template <class Operation, class E>
-void move_plane(const Plane& p, std::int64_t first_row, std::int64_t last_row, const E* from, E* to) {
+void move_plane(const Plane& p, std::int64_t first_row, std::int64_t last_row, const E* from, E* to,
+                const KernelTable* kernels) {
+  if constexpr (std::is_same_v<Operation, Assign> && kHasTranspose<E>)
+    if (p.from_row == 1 && p.from_column != 1 && p.to_column == 1)
+      return transpose(from + first_row, p.from_column, to + first_row * p.to_row, p.to_row,
+                       last_row - first_row, p.columns, *kernels);
   if (p.from_row != 1 || p.from_column == 1) {
     for (std::int64_t i = first_row; i < last_row; ++i)
       move_row<Operation>(from + i * p.from_row, p.from_column, to + i * p.to_row, p.to_column, p.columns);
@@ -62,12 +71,14 @@ void move_plane(const Plane& p, std::int64_t first_row, std::int64_t last_row, c
 template <class Operation, class E>
 class MoveStep final : public Step {
  public:
-  MoveStep(const StridedView& from, const StridedView& to)
+  /// Kernels are needed to assign, not to add.
+  MoveStep(const StridedView& from, const StridedView& to, const KernelTable* kernels)
       : from_(from.buffer),
         to_(to.buffer),
         from_offset_(from.offset),
         to_offset_(to.offset),
-        is_parallel_(is_injective(to.shape, to.strides)) {
+        is_parallel_(is_injective(to.shape, to.strides)),
+        kernels_(kernels) {
     order_axes(from, to);
     nest_.collapse_axes();
     split_plane();
@@ -88,7 +99,7 @@ class MoveStep final : public Step {
       const NestCursor<2> at(nest_, task / tasks_per_plane);
       const std::int64_t first = task % tasks_per_plane * rows_per_task;
       move_plane<Operation>(plane_, first, std::min(first + rows_per_task, plane_.rows), from + at.at(0),
-                            to + at.at(1));
+                            to + at.at(1), kernels_);
     });
   }
 
@@ -96,7 +107,7 @@ class MoveStep final : public Step {
   void move_planes(const E* from, E* to, std::int64_t outer) const {
     NestCursor<2> at(nest_, 0);
     for (std::int64_t i = 0; i < outer; ++i, at.next())
-      move_plane<Operation>(plane_, 0, plane_.rows, from + at.at(0), to + at.at(1));
+      move_plane<Operation>(plane_, 0, plane_.rows, from + at.at(0), to + at.at(1), kernels_);
   }
 
   /// The loop with the shortest steps in `to` comes last.
@@ -132,6 +143,7 @@ class MoveStep final : public Step {
   BufferId from_, to_;
   std::int64_t from_offset_, to_offset_;
   bool is_parallel_;
+  const KernelTable* kernels_;
   Nest<2> nest_;
   Plane plane_;
 };
@@ -161,19 +173,20 @@ class ZeroStep final : public Step {
 
 }  // namespace
 
-std::unique_ptr<Step> make_copy_step(const StridedView& from, const StridedView& to) {
+std::unique_ptr<Step> make_copy_step(const StridedView& from, const StridedView& to,
+                                     const KernelTable& kernels) {
   return visit_element(size_of(to.dtype), [&]<class E>(E) -> std::unique_ptr<Step> {
-    return std::make_unique<MoveStep<Assign, E>>(from, to);
+    return std::make_unique<MoveStep<Assign, E>>(from, to, &kernels);
   });
 }
 
 // Integers wrap around, as unsigned ones do.
 std::unique_ptr<Step> make_add_step(const StridedView& from, const StridedView& to) {
   switch (to.dtype) {
-    case DType::f32: return std::make_unique<MoveStep<Add, float>>(from, to);
-    case DType::f64: return std::make_unique<MoveStep<Add, double>>(from, to);
-    case DType::i32: return std::make_unique<MoveStep<Add, std::uint32_t>>(from, to);
-    case DType::i64: return std::make_unique<MoveStep<Add, std::uint64_t>>(from, to);
+    case DType::f32: return std::make_unique<MoveStep<Add, float>>(from, to, nullptr);
+    case DType::f64: return std::make_unique<MoveStep<Add, double>>(from, to, nullptr);
+    case DType::i32: return std::make_unique<MoveStep<Add, std::uint32_t>>(from, to, nullptr);
+    case DType::i64: return std::make_unique<MoveStep<Add, std::uint64_t>>(from, to, nullptr);
     case DType::boolean: break;
   }
   throw InternalError("addition of bool");

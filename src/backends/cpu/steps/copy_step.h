@@ -3,13 +3,15 @@
 
 #include <memory>
 
+#include "backends/cpu/kernels/kernel_table.h"
 #include "backends/cpu/step.h"
 #include "backends/cpu/strided_view.h"
 
 namespace loipe::cpu {
 
 /// to[i] = from[i] for views of one shape; no two indices of `to` meet.
-std::unique_ptr<Step> make_copy_step(const StridedView& from, const StridedView& to);
+std::unique_ptr<Step> make_copy_step(const StridedView& from, const StridedView& to,
+                                     const KernelTable& kernels);
 
 /// to[i] += from[i] for numbers, one after the other where indices of `to` meet.
 std::unique_ptr<Step> make_add_step(const StridedView& from, const StridedView& to);

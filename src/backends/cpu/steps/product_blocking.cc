@@ -57,12 +57,13 @@ void ProductBlocking::choose_packing(const ProductPlan& plan, std::int64_t eleme
   const auto is_far = [=](const AxisMap& map) { return std::abs(map.stride) * element_size >= kFarApart; };
   const bool is_a_uneven = !plan.a_m.is_even() || !plan.a_k.is_even();
   packs_a = is_a_uneven || ((is_far(plan.a_m) || is_far(plan.a_k)) && task_columns >= kEnoughUses * panel);
-  const bool is_b_unsuitable = !plan.b_n.is_even() || plan.b_n.stride != 1 || !plan.b_k.is_even();
+  const std::int64_t lanes = panel / 2;
+  const bool is_b_unsuitable = !plan.b_n.has_vectors(lanes) || !plan.b_k.is_even();
   packs_b = is_b_unsuitable ||
             (2 * std::abs(plan.b_k.stride) * element_size >= kFarApart && m >= kEnoughUses * tile_rows);
   const bool is_used_by_many = row_tasks() * batches > b_batches;
   shares_b = packs_b && is_used_by_many && b_packed_size() * element_size <= kMostShared;
-  stores_vectors = plan.c_m.is_even() && plan.c_n.is_even() && plan.c_n.stride == 1;
+  stores_vectors = plan.c_m.is_even() && plan.c_n.has_vectors(lanes);
 }
 
 std::int64_t ProductBlocking::a_packed_size() const {

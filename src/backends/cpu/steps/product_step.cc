@@ -92,15 +92,13 @@ class ProductStep final : public Step {
   /// Copies operand[k][outer] to out[k][width].
   void pack(T* out, const T* operand, const AxisMap& along_k, std::int64_t k, std::int64_t depth,
             const AxisMap& outer, std::int64_t first, std::int64_t columns, std::int64_t width) const {
-    if (along_k.is_even() && outer.is_even()) {
-      kernels_.pack({out, operand + along_k.at(k) + outer.at(first), depth, columns, along_k.stride,
-                     outer.stride, width});
-      return;
-    }
-    for (std::int64_t i = 0; i < depth; ++i, out += width) {
-      const T* row = operand + along_k.at(k + i);
-      for (std::int64_t j = 0; j < columns; ++j) out[j] = row[outer.at(first + j)];
-      std::fill(out + columns, out + width, T{0});
+    for (std::int64_t i = 0, rows; i < depth; i += rows) {
+      rows = along_k.run_from(k + i, depth - i);
+      for (std::int64_t j = 0, some; j < columns; j += some) {
+        some = outer.run_from(first + j, columns - j);
+        kernels_.pack({out + i * width + j, operand + along_k.at(k + i) + outer.at(first + j), rows, some,
+                       along_k.stride, outer.stride, width, j + some == columns ? width - j : some});
+      }
     }
   }
 
@@ -134,11 +132,13 @@ class ProductStep final : public Step {
       if (blocking_.stores_vectors && columns == width) {
         tile.c = block.c + plan_.c_m.at(block.row + i) + plan_.c_n.at(block.column + j);
         tile.c_row = plan_.c_m.stride;
+        tile.c_vector = next_vector(plan_.c_n, block.column + j);
         kernel(tile);
       } else {
         ProductTile<T> apart = tile;
         apart.c = block.tile;
         apart.c_row = width;
+        apart.c_vector = kernels_.lanes;
         apart.accumulate = false;
         kernel(apart);
         scatter_tile(block, i, rows, j, columns, width);
@@ -149,6 +149,7 @@ class ProductStep final : public Step {
   void point_to_b(const Block& block, std::int64_t j, std::int64_t columns, std::int64_t width,
                   ProductTile<T>& tile) const {
     tile.b_k = width;
+    tile.b_vector = kernels_.lanes;
     if (block.b_shared != nullptr) {
       tile.b = block.b_shared + (block.column + j) * plan_.k + block.k * width;
     } else if (blocking_.packs_b || columns < width) {
@@ -158,7 +159,13 @@ class ProductStep final : public Step {
     } else {
       tile.b = block.b + plan_.b_k.at(block.k) + plan_.b_n.at(block.column + j);
       tile.b_k = plan_.b_k.stride;
+      tile.b_vector = next_vector(plan_.b_n, block.column + j);
     }
+  }
+
+  /// From the vector at `column` to the next one; there may be none.
+  std::int64_t next_vector(const AxisMap& map, std::int64_t column) const {
+    return column + kernels_.lanes < plan_.n ? map.at(column + kernels_.lanes) - map.at(column) : 0;
   }
 
   void point_to_a(const Block& block, std::int64_t i, ProductTile<T>& tile) const {

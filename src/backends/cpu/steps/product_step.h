@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <memory>
 
 #include "backends/cpu/kernels/kernel_table.h"
@@ -9,12 +10,20 @@
 
 namespace loipe::cpu {
 
-/// Positions along a group of labels that one loop runs over: an even stride, or a table.
+/// Positions along a group of labels that one loop runs over: an even stride, or a table of runs
+/// of even stride, all of one length.
 struct AxisMap {
   std::int64_t stride = 0;
-  Integers table;  ///< empty when even
+  Integers table;        ///< empty when even
+  std::int64_t run = 1;  ///< length of the table's runs
 
   bool is_even() const { return table.empty(); }
+  /// How many of the `most` positions from i on are one run.
+  std::int64_t run_from(std::int64_t i, std::int64_t most) const {
+    return is_even() ? most : std::min(most, run - i % run);
+  }
+  /// Whether every `lanes` positions from a multiple of `lanes` on are neighbours.
+  bool has_vectors(std::int64_t lanes) const { return stride == 1 && (is_even() || run % lanes == 0); }
   std::int64_t at(std::int64_t i) const {
     return is_even() ? i * stride : table[static_cast<std::size_t>(i)];
   }

@@ -45,17 +45,21 @@ class ReduceStep final : public Step {
 
   void run(const RunContext& context) const override {
     const std::int64_t results = kept_.count(), chunks = (run_kept_ + kRun - 1) / kRun;
-    const std::int64_t terms = reduced_.count() * run_reduced_;
+    const std::int64_t terms = reduced_.count() * rows_ * run_reduced_;
     const std::int64_t per_task =
         std::max<std::int64_t>(kElementsPerTask / std::max<std::int64_t>(terms * run_kept_, 1), 1);
     const std::int64_t blocks = (results + per_task - 1) / per_task;
     parallel_for(
         context.threads_for(results * run_kept_ * terms), blocks * chunks, [&](std::int64_t task, int) {
           const std::int64_t first = task / chunks * per_task, last = std::min(first + per_task, results);
-          NestCursor<2> at(kept_, first);
-          for (std::int64_t i = first; i < last; ++i, at.next())
-            reduce(context.at<T>(in_, in_offset_ + at.at(0)), context.at<T>(out_, out_offset_ + at.at(1)),
-                   task % chunks * kRun);
+          for (std::int64_t i = first, some; i < last; i += some) {
+            const NestCursor<2> at(kept_, i);
+            some = has_result_runs_ ? neighbours_of(i, last) : 1;
+            const T* const in = context.at<T>(in_, in_offset_ + at.at(0));
+            T* const out = context.at<T>(out_, out_offset_ + at.at(1));
+            if (has_result_runs_) reduce_rows(in, out, some, task % chunks * kRun);
+            else reduce_run(in, out);
+          }
         });
   }
 
@@ -73,23 +77,55 @@ class ReduceStep final : public Step {
       kept_.extents.pop_back();
       for (Integers& strides : kept_.strides) strides.pop_back();
       has_result_runs_ = true;
+      if (reduced_.extents.empty()) return;
+      rows_ = reduced_.extents.back();
+      row_ = reduced_.strides[0].back();
+      reduced_.extents.pop_back();
+      reduced_.strides[0].pop_back();
     }
   }
 
-  void reduce(const T* in, T* out, std::int64_t chunk) const {
+  /// Results from number i on, but before `last`, that lie at even distances.
+  std::int64_t neighbours_of(std::int64_t i, std::int64_t last) const {
+    if (kept_.extents.empty()) return 1;
+    return std::min(last - i, kept_.extents.back() - i % kept_.extents.back());
+  }
+
+  /// The runs of so many results at even distances.
+  void reduce_rows(const T* in, T* out, std::int64_t count, std::int64_t chunk) const {
+    const bool is_single = kept_.extents.empty();
+    RowReduction<T> rows{.out = out + chunk,
+                         .in = in + chunk,
+                         .out_step = is_single ? 0 : kept_.strides[1].back(),
+                         .in_step = is_single ? 0 : kept_.strides[0].back(),
+                         .count = count,
+                         .row = row_,
+                         .rows = rows_,
+                         .n = std::min(kRun, run_kept_ - chunk),
+                         .continues = false};
+    const auto reduce = kernels_.reduce_rows[static_cast<int>(reduction_)];
+    const std::int64_t blocks = reduced_.count();
+    if (blocks * rows_ == 0) {
+      rows.rows = 0;
+      return reduce(rows);
+    }
+    NestCursor<1> at(reduced_, 0);
+    for (std::int64_t block = 0; block < blocks; ++block, at.next()) {
+      rows.in = in + chunk + at.at(0);
+      reduce(rows);
+      rows.continues = true;
+    }
+  }
+
+  void reduce_run(const T* in, T* out) const {
     const int r = static_cast<int>(reduction_);
-    const std::int64_t length = std::min(kRun, run_kept_ - chunk);
-    std::fill_n(out + chunk, length, start_of<T>(reduction_));
+    *out = start_of<T>(reduction_);
     const std::int64_t terms = reduced_.count();
     if (terms * run_reduced_ == 0) return;
     NestCursor<1> at(reduced_, 0);
     for (std::int64_t i = 0; i < terms; ++i, at.next()) {
-      if (has_result_runs_) {
-        kernels_.reduce_into[r](out + chunk, in + at.at(0) + chunk, length);
-      } else {
-        const T part = run_reduced_ == 1 ? in[at.at(0)] : kernels_.reduce[r](in + at.at(0), run_reduced_);
-        kernels_.reduce_into[r](out, &part, 1);
-      }
+      const T part = run_reduced_ == 1 ? in[at.at(0)] : kernels_.reduce[r](in + at.at(0), run_reduced_);
+      kernels_.reduce_into[r](out, &part, 1);
     }
   }
 
@@ -100,6 +136,7 @@ class ReduceStep final : public Step {
   Nest<2> kept_;     ///< over in and out
   Nest<1> reduced_;  ///< over in
   std::int64_t run_kept_ = 1, run_reduced_ = 1;
+  std::int64_t rows_ = 1, row_ = 0;  ///< the innermost reduced axis, where there are runs of results
   bool has_result_runs_ = false;
 };
 

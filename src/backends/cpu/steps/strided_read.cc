@@ -2,9 +2,9 @@
 #include "backends/cpu/steps/strided_read.h"
 
 #include <algorithm>
-#include <type_traits>
 
 #include "backends/cpu/steps/element.h"
+#include "backends/cpu/steps/transpose.h"
 
 namespace loipe::cpu {
 
@@ -16,16 +16,6 @@ void read_run(const Element* from, std::int64_t stride, std::int64_t count, Elem
   else if (stride == 0) std::fill_n(to, count, *from);
   else
     for (std::int64_t i = 0; i < count; ++i) to[i] = from[i * stride];
-}
-
-/// to[row][column] = from[row + column * stride]. The kernel only moves bits.
-template <class Element>
-void transpose(const Element* from, std::int64_t stride, std::int64_t rows, std::int64_t columns, Element* to,
-               const KernelTable& kernels) {
-  using Float = std::conditional_t<sizeof(Element) == sizeof(float), float, double>;
-  if constexpr (sizeof(Element) == sizeof(Float))
-    kernels.floats<Float>().transpose(reinterpret_cast<const Float*>(from), stride,
-                                      reinterpret_cast<Float*>(to), rows, columns);
 }
 
 }  // namespace
@@ -75,7 +65,8 @@ void StridedRead::read_elements(const Element* from, std::int64_t start, std::in
     } else if (is_transposed_ && run == extent && count >= 2 * extent) {
       rows = std::min(count / extent, space_[inner - 1] - row % space_[inner - 1]);
       run = rows * extent;
-      transpose(from + row_position(row), stride, rows, extent, to, kernels_);
+      if constexpr (kHasTranspose<Element>)
+        transpose(from + row_position(row), stride, to, extent, rows, extent, kernels_);
     } else {
       read_run(from + row_position(row) + column * stride, stride, run, to);
     }
