@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Without any one of the passes of the back end: the same results, most of them bit by bit.
 #include <functional>
+#include <initializer_list>
 #include <map>
 
 #include "backends/backend_testing.h"
@@ -78,6 +79,36 @@ TEST_P(Passes, WhatTheyAreForIsGoneWithoutThem) {
   EXPECT_GT(run_without(subject, DisabledPasses({"tiling"})).peak_bytes, all.peak_bytes);
   EXPECT_LT(all.reports.at("fusion").after, all.reports.at("fusion").before);
   EXPECT_LT(all.reports.at("buffer_reuse").after, all.reports.at("buffer_reuse").before);
+}
+
+/// Reductions whose operand is computed on the way, over axes before a short last one: compiled
+/// together they have the bits of loops in memory.
+TEST(Passes, ReductionsInKernelsKeepTheirBits) {
+  for (const char* reduction : {"reduce_sum", "reduce_max", "reduce_min"})
+    for (const Integers& axes : {Integers{1}, Integers{0, 2}, Integers{1, 2}})
+      for (const DType dtype : {DType::f32, DType::f64}) {
+        SCOPED_TRACE(std::string(reduction) + " over " + to_string(axes) + " " +
+                     std::string(to_string(dtype)));
+        Builder b;
+        const TensorType type{dtype, {32, 20, 24, 37}};
+        const Value x = b.argument("x", type), y = b.argument("y", type);
+        const Value product = b.emit("mul", {b.emit("sub", {x, y}), y});
+        const Value sum = b.emit(reduction, {product}, {{"axes", axes}});
+        Subject subject{b.finish({sum, b.emit("exp", {sum}), b.emit("neg", {product})}), {}};
+        Rng rng(6);
+        for (int i = 0; i < 2; ++i) {
+          subject.arguments.emplace_back(type);
+          for (std::int64_t k = 0; k < type.element_count(); ++k)
+            subject.arguments.back().set(k, rng.normal());
+        }
+        const Outcome compiled = run_without(subject, DisabledPasses({"tiling"}));
+        const Outcome in_memory = run_without(subject, DisabledPasses({"tiling", "kernels"}));
+        EXPECT_TRUE(compiled.results == in_memory.results);
+        expect_agreement(compiled.results, evaluate(subject.program, subject.arguments), 1e-12, 1e-4);
+        if (const auto kernels = compiled.reports.find("kernels"); kernels->second.after > 0) {
+          EXPECT_NE(kernels->second.text.find("before the last"), std::string::npos) << "not compiled";
+        }
+      }
 }
 
 TEST(Passes, BatchesRunExampleByExampleWithoutVectors) {

@@ -57,8 +57,8 @@ std::string to_text(const Kernel& kernel) {
                      " in loop " + std::to_string(kernel.chunked);
   if (kernel.block_rows > 0) text += ", blocks of " + std::to_string(kernel.block_rows) + " rows";
   if (kernel.reduction != Reduction::none)
-    text += std::string(", ") + name_of(kernel.reduction) + " over the last " +
-            std::to_string(kernel.reduced_loops) + (kernel.reduces_last ? " loops" : " loops but one");
+    text += std::string(", ") + name_of(kernel.reduction) + " over " + std::to_string(kernel.reduced_loops) +
+            " loops before the last";
   text += "\n";
   for (std::size_t k = 0; k < kernel.accesses.size(); ++k) {
     const Access& access = kernel.accesses[k];
@@ -152,8 +152,7 @@ void verify_store(const Kernel& kernel, const Store& store) {
   const Access& access = kernel.accesses[store.access];
   require(access.is_written && access.dtype == kernel.body[store.value].dtype,
           "a kernel stores what it cannot");
-  const bool is_one = store.is_reduced && kernel.reduces_last;
-  require(access.strides.back() == (is_one ? 0 : 1), "a written access is not contiguous");
+  require(access.strides.back() == 1, "a written access is not contiguous");
   if (!store.is_reduced) return;
   require(kernel.reduction != Reduction::none && is_floating(access.dtype), "a store is reduced by nothing");
   for (std::size_t loop = 0; loop < kernel.rank(); ++loop)
@@ -164,8 +163,8 @@ void verify_store(const Kernel& kernel, const Store& store) {
 void verify_reduction(const Kernel& kernel) {
   require((kernel.reduction == Reduction::none) == (kernel.reduced_loops == 0), "a reduction has no loops");
   if (kernel.reduced_loops == 0) return;
-  require(kernel.reduced_loops + (kernel.reduces_last ? 1 : 2) <= kernel.rank() &&
-              kernel.chunked < kernel.first_reduced() && kernel.block_rows == 0,
+  require(kernel.reduced_loops + 2 <= kernel.rank() && kernel.chunked < kernel.first_reduced() &&
+              kernel.block_rows == 0,
           "a reduction does not fit the loops");
 }
 

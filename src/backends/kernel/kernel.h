@@ -59,11 +59,10 @@ struct Store {
 /// taking the rest. A tile is one chunk at one index of the loops before; tiles are
 /// what the compiled function is called for, in any order and on any thread.
 ///
-/// With a reduction, `reduced_loops` loops are reduced by it: the last ones, or, if not
-/// `reduces_last`, those before the last. What a reduced store stores, for every index
-/// of the other loops, is the result over these loops. Each lane of each vector has a
-/// partial result of its own; partial results are combined pairwise. So the bits
-/// depend on the kernel alone. The chunked loop comes before the reduced ones.
+/// With a reduction, the `reduced_loops` loops before the last are reduced by it. What a
+/// reduced store stores, for every index of the other loops, is the result over these
+/// loops, in their order from the start of the reduction on. So every lane has a result of its own,
+/// with the bits of a loop in memory. The chunked loop comes before the reduced ones.
 struct Kernel {
   Shape extents;  ///< outermost loop first
   std::vector<Access> accesses;
@@ -71,7 +70,6 @@ struct Kernel {
   std::vector<Store> stores;
   Reduction reduction = Reduction::none;
   std::size_t reduced_loops = 0;
-  bool reduces_last = true;
 
   int lanes = 1, vectors = 1;
   std::size_t chunked = 0;
@@ -81,9 +79,7 @@ struct Kernel {
 
   std::size_t rank() const { return extents.size(); }
   /// The first reduced loop; the rank without any.
-  std::size_t first_reduced() const {
-    return reduced_loops == 0 ? rank() : rank() - reduced_loops - (reduces_last ? 0 : 1);
-  }
+  std::size_t first_reduced() const { return reduced_loops == 0 ? rank() : rank() - reduced_loops - 1; }
   bool is_reduced(std::size_t loop) const {
     return loop >= first_reduced() && loop < first_reduced() + reduced_loops;
   }

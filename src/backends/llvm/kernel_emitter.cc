@@ -132,7 +132,7 @@ class Emitter {
   }
 
   void emit_loops(std::size_t l, llvm::Value* from, llvm::Value* to) {
-    if (l == kernel_.first_reduced()) return kernel_.reduces_last ? emit_sums() : emit_lane_sums();
+    if (l == kernel_.first_reduced()) return emit_sums();
     if (kernel_.block_rows > 0 && l + 1 == last_) return emit_blocks(from, to);
     if (l == last_) return emit_row(from, to, divides(kernel_.step(), l));
     loop(from, to, 1,
@@ -197,19 +197,18 @@ class Emitter {
 
   void emit_row(llvm::Value* from, llvm::Value* to, bool divides) {
     body_.compute(Depth::row, at_, nullptr);
-    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) { emit_vectors(i, nullptr); });
+    overlapping_loop(from, to, kernel_.step(), divides, [&](llvm::Value* i) { emit_vectors(i); });
   }
 
-  /// One step of the last loop. `first` is the first lane that is not computed twice,
-  /// null if all are new.
-  void emit_vectors(llvm::Value* i, llvm::Value* first) {
+  /// One step of the last loop.
+  void emit_vectors(llvm::Value* i) {
     for (int vector = 0; vector < kernel_.vectors; ++vector) {
       const std::int64_t lane = std::int64_t{vector} * lane_count_;
       llvm::Value* at = b_.CreateAdd(i, index(lane));
       body_.compute(Depth::element, at_, at);
       for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
         const kernel::Store& store = kernel_.stores[s];
-        if (store.is_reduced) partials_->add(s, vector, body_.value(store.value), first);
+        if (store.is_reduced) partials_->add(s, vector, body_.value(store.value));
         else body_.store(store.access, body_.value(store.value), at_, at);
       }
     }
@@ -217,38 +216,12 @@ class Emitter {
 
   // Reductions -------------------------------------------------------------------
 
-  /// The last loop is reduced: lanes are combined in the end.
+  /// The steps of the last loop run outside the reduced loops.
   void emit_sums() {
-    partials_->start();
-    emit_reduced(kernel_.first_reduced());
-    for (std::size_t s = 0; s < kernel_.stores.size(); ++s) {
-      if (!kernel_.stores[s].is_reduced) continue;
-      const Id access = kernel_.stores[s].access;
-      b_.CreateAlignedStore(partials_->of_all(s), at_[access],
-                            llvm::Align(size_of(kernel_.accesses[access].dtype)));
-    }
-  }
-
-  void emit_reduced(std::size_t l) {
-    if (l < last_)
-      return loop(index(0), index(extent(l)), 1,
-                  [&](llvm::Value* i) { at_index(i, l, [&] { emit_reduced(l + 1); }); });
-    body_.compute(Depth::row, at_, nullptr);
-    const bool is_whole = extent(l) % kernel_.step() == 0;
-    llvm::Value* most = index(extent(l) - kernel_.step());
-    loop(index(0), index(extent(l)), kernel_.step(), [&](llvm::Value* i) {
-      if (is_whole) return emit_vectors(i, nullptr);
-      llvm::Value* at = b_.CreateSelect(b_.CreateICmpULT(i, most), i, most);
-      emit_vectors(at, b_.CreateSub(i, at));
-    });
-  }
-
-  /// The last loop is kept: its steps run outside the reduced loops.
-  void emit_lane_sums() {
     const std::int64_t step = kernel_.step();
     overlapping_loop(index(0), index(extent(last_)), step, extent(last_) % step == 0, [&](llvm::Value* i) {
       partials_->start();
-      emit_reduced_lanes(kernel_.first_reduced(), i);
+      emit_reduced(kernel_.first_reduced(), i);
       for (std::size_t s = 0; s < kernel_.stores.size(); ++s)
         for (int vector = 0; kernel_.stores[s].is_reduced && vector < kernel_.vectors; ++vector) {
           llvm::Value* at = b_.CreateAdd(i, index(std::int64_t{vector} * lane_count_));
@@ -257,12 +230,12 @@ class Emitter {
     });
   }
 
-  void emit_reduced_lanes(std::size_t l, llvm::Value* i) {
+  void emit_reduced(std::size_t l, llvm::Value* i) {
     if (l < last_)
       return loop(index(0), index(extent(l)), 1,
-                  [&](llvm::Value* k) { at_index(k, l, [&] { emit_reduced_lanes(l + 1, i); }); });
+                  [&](llvm::Value* k) { at_index(k, l, [&] { emit_reduced(l + 1, i); }); });
     body_.compute(Depth::row, at_, nullptr);
-    emit_vectors(i, nullptr);
+    emit_vectors(i);
   }
 
   /// Streamed stores may be seen late by other threads unless they are waited for.

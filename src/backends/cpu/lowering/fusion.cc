@@ -2,8 +2,11 @@
 #include "backends/cpu/lowering/fusion.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "backends/cpu/lowering/lowering.h"
+#include "backends/cpu/lowering/op_lowerings.h"
 #include "backends/cpu/steps/block_step.h"
 #include "backends/cpu/steps/kernel_step.h"
 #include "backends/cpu/steps/scalar_step.h"
@@ -108,6 +111,34 @@ void Fusion::define_as(Value node, Value operand) {
   define(*place.space, node, place.slot);
 }
 
+/// Sums of rows that are as short as a few vectors stay in registers while the kernel walks along the
+/// reduced axes. Over longer rows that walk would go from page to page; and a reduced
+/// last axis is a tree over vectors, not a walk.
+bool Fusion::reduce(Value node, Value operand, Reduction reduction, const Integers& axes) {
+  constexpr std::int64_t kLongestRow = 128, kFewestResults = 16;
+  const auto place = place_.find(operand.index);
+  if (place == place_.end() || lowering_.kernel_collector()->vector_bytes() == 0) return false;
+  const Shape space = *place->second.space;
+  Integers kept;
+  Shape outer;
+  std::int64_t row = 1;
+  for (std::size_t axis = 0; axis < space.size(); ++axis) {
+    const bool is_reduced = std::ranges::count(axes, static_cast<std::int64_t>(axis)) > 0;
+    if (space[axis] > 1) row = is_reduced ? 1 : space[axis];
+    if (is_reduced) continue;
+    kept.push_back(static_cast<std::int64_t>(axis));
+    outer.push_back(space[axis]);
+  }
+  if (row == 1 || row > kLongestRow) return false;
+  if (!lowering_.is_tile() && element_count(outer) / row < kFewestResults) return false;
+  MapGroup& group = open_.at(space).group;
+  const Slot slot = place->second.slot;
+  lowering_.consume_value(operand);
+  group.reduced = {slot, reduction, along(lowering_.define_new(node), space, kept)};
+  close(space);
+  return true;
+}
+
 void Fusion::materialise(Value v) {
   if (const auto place = place_.find(v.index); place != place_.end()) close(Shape(*place->second.space));
 }
@@ -141,7 +172,7 @@ void Fusion::close(const Shape& space) {
       lowering_.define(value, group.views[static_cast<std::size_t>(info.view)]);
     }
   }
-  if (!stores) return;
+  if (!stores && !group.reduced) return;
   if (element_count(space) < kLargeSpace) {
     emit(group);
   } else {
@@ -161,6 +192,7 @@ void Fusion::emit(const MapGroup& group) {
     log->write(BackendPass::fusion, to_text(group));
   }
   std::unique_ptr<Step> step = kernel_step(group);
+  if (!step && group.reduced) return emit_apart(group);
   std::vector<StridedView> reads, writes;
   for (const MapGroup::SlotInfo& slot : group.slots)
     if (slot.view != MapGroup::kNoView)
@@ -168,7 +200,21 @@ void Fusion::emit(const MapGroup& group) {
   if (!step)
     step = group.space.empty() ? make_scalar_step(group, lowering_.kernels())
                                : make_block_step(group, lowering_.kernels());
+  if (group.reduced) writes.push_back(group.reduced->out);
   lowering_.emit(std::move(step), reads, writes);
+}
+
+/// The group, with what it reduces in memory, and then the reduction.
+void Fusion::emit_apart(MapGroup group) {
+  const MapGroup::Reduced reduced = *std::exchange(group.reduced, std::nullopt);
+  MapGroup::SlotInfo& info = group.slots[reduced.slot];
+  if (info.view == MapGroup::kNoView) {
+    info.view = static_cast<std::int32_t>(group.views.size());
+    group.views.push_back(lowering_.temporary(info.dtype, group.space));
+  }
+  const StridedView operand = group.views[static_cast<std::size_t>(info.view)];
+  emit(group);
+  emit_reduction(lowering_, operand, reduced.reduction, reduced.out);
 }
 
 }  // namespace loipe::cpu

@@ -39,6 +39,11 @@ class Fusion {
   /// Makes the slot the value of the node.
   void define(const Shape& space, Value node, Slot slot);
 
+  /// Lets the group that computes `operand` end in its reduction over the axes, which is the value of
+  /// the node, and closes it. False, and nothing happens, where that does not pay or
+  /// the operand is in memory.
+  bool reduce(Value node, Value operand, Reduction reduction, const Integers& axes);
+
   bool is_pending(Value v) const { return place_.contains(v.index); }
   /// The slot's other name; the operand must be pending.
   void define_as(Value node, Value operand);
@@ -66,6 +71,7 @@ class Fusion {
   Slot new_slot(OpenGroup& open, DType dtype);
   void close(const Shape& space);
   void emit(const MapGroup& group);
+  void emit_apart(MapGroup group);
   std::unique_ptr<Step> kernel_step(const MapGroup& group);
 
   Lowering& lowering_;

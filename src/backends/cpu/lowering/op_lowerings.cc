@@ -34,7 +34,7 @@ std::unordered_map<const OpDef*, OpLowering> make_lowerings() {
   add("concatenate", lower_concatenate);
   add("gather", lower_gather);
   add("scatter", lower_scatter);
-  for (std::string_view op : {"reduce_sum", "reduce_max", "reduce_min"}) add(op, lower_reduce);
+  for (std::string_view op : {"reduce_sum", "reduce_max", "reduce_min"}) add(op, lower_reduce, kAddsToGroup);
   return lowerings;
 }
 

@@ -38,6 +38,10 @@ void lower_concatenate(Lowering& lowering, Value node);
 void lower_gather(Lowering& lowering, Value node);
 void lower_scatter(Lowering& lowering, Value node);
 
+/// out, along the space of the operand, stands still on the axes that are reduced.
+void emit_reduction(Lowering& lowering, const StridedView& operand, Reduction reduction,
+                    const StridedView& out);
+
 void lower_constant(Lowering& lowering, Value node);
 void lower_iota(Lowering& lowering, Value node);
 void lower_reduce(Lowering& lowering, Value node);

@@ -96,9 +96,9 @@ class Builder {
     for (Access& access : kernel().accesses) access.strides = {access.is_written ? 1 : 0};
   }
 
-  /// Moves the reduced loops to the last ones, or behind all but the last if that is
-  /// kept. False if they are not worth a kernel: there are none, or an operand is
-  /// read across the last loop.
+  /// Moves the reduced loops behind all but the last. False if that is reduced itself, whose sums
+  /// in memory are a tree over vectors, or if they are not worth a kernel: there
+  /// are none, or an operand is read across the last loop.
   bool place_reduced_loops() {
     const Access& out = kernel().accesses[kernel().stores.back().access];
     const std::size_t last = kernel().rank() - 1;
@@ -109,16 +109,15 @@ class Builder {
     }
     for (const Access& access : kernel().accesses)
       if (access.strides[last] > 1) return false;
-    if (reduced.empty() || element_count(kernel().extents) == 1) return false;
+    if (reduced.empty() || reduced.back() == last) return false;
     constexpr Reduction kSum = Reduction::sum, kMax = Reduction::max;
     kernel().reduction = group_.reduced->reduction == kSum   ? kernel::Reduction::sum
                          : group_.reduced->reduction == kMax ? kernel::Reduction::max
                                                              : kernel::Reduction::min;
     kernel().reduced_loops = reduced.size();
-    kernel().reduces_last = reduced.back() == last;
     const bool has_no_kept = order.empty();
     order.insert(order.end(), reduced.begin(), reduced.end());
-    if (!kernel().reduces_last) order.push_back(last);
+    order.push_back(last);
     reorder(order);
     if (has_no_kept) add_single_loop();
     return true;
@@ -134,7 +133,7 @@ class Builder {
     for (Access& access : kernel().accesses) access.strides = reordered(access.strides);
   }
 
-  /// For the tiles, when all loops are reduced or run over vectors.
+  /// For the tiles, when no other loop is kept but the last.
   void add_single_loop() {
     kernel().extents.insert(kernel().extents.begin(), 1);
     for (Access& access : kernel().accesses) access.strides.insert(access.strides.begin(), 0);

@@ -33,6 +33,7 @@ bool is_aligned(const kernel::Kernel& kernel, const kernel::Access& access) {
 /// The same kernel that writes large results past the caches, where it has any.
 std::optional<kernel::Kernel> streaming(const kernel::Kernel& kernel) {
 #if defined(__x86_64__)
+  if (kernel.reduced_loops > 0) return std::nullopt;  // results are small then
   const std::int64_t elements = element_count(kernel.extents);
   kernel::Kernel result = kernel;
   bool streams = false;
@@ -92,18 +93,17 @@ class KernelStep final : public Step {
   std::shared_ptr<KernelCollector> collector_;  ///< owns the functions
 };
 
-/// Whether a kernel rounds otherwise than steps in memory: by its order of sums, and by
-/// functions of the C library, of which it calls the vector forms. Programs run whole
-/// and in tiles of all sizes with the same bits, and a group is a kernel or not by its
-/// size; so such groups are never kernels.
+/// Whether a kernel rounds otherwise than steps in memory: by functions of the C library, of which it
+/// calls the vector forms. Programs run whole and in tiles of all sizes with the same bits, and a
+/// group is a kernel or not by its size; so such groups are never kernels.
 bool has_other_bits(const MapGroup& group) {
-  return group.reduced || std::ranges::any_of(group.code, [](const MapInstruction& instruction) {
-           const Opcode opcode = instruction.opcode;
-           const bool is_inline = opcode == Opcode::exp || opcode == Opcode::expm1 || opcode == Opcode::log ||
-                                  opcode == Opcode::logistic || opcode == Opcode::tanh;
-           return !is_inline && ((opcode >= Opcode::cbrt && opcode < Opcode::add) ||
-                                 (opcode > Opcode::div && opcode < Opcode::max));
-         });
+  return std::ranges::any_of(group.code, [](const MapInstruction& instruction) {
+    const Opcode opcode = instruction.opcode;
+    const bool is_inline = opcode == Opcode::exp || opcode == Opcode::expm1 || opcode == Opcode::log ||
+                           opcode == Opcode::logistic || opcode == Opcode::tanh;
+    return !is_inline && ((opcode >= Opcode::cbrt && opcode < Opcode::add) ||
+                          (opcode > Opcode::div && opcode < Opcode::max));
+  });
 }
 
 }  // namespace

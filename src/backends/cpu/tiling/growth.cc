@@ -19,7 +19,8 @@ std::size_t index_of(std::int64_t axis) { return static_cast<std::size_t>(axis);
 
 /// Neither elementwise nor a view: what such nodes compute is kept in memory.
 bool sums(const Program& program, Value node) {
-  return !lowering_of(program.op(node)).adds_to_group || program.op(node).name.value == "einsum";
+  const std::string_view op = program.op(node).name.value;
+  return !lowering_of(program.op(node)).adds_to_group || op == "einsum" || op.starts_with("reduce_");
 }
 
 }  // namespace
