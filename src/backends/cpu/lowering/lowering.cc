@@ -16,6 +16,12 @@ bool may_be_view(const Program& program, Value node) {
   return op == "transpose" || op == "reshape" || op == "broadcast_in_dim" || op == "slice" || op == "gather";
 }
 
+/// The space of the group that a node may join: a reduction ends that of its operand.
+const Shape& space_of(const Program& program, Value node) {
+  const bool reduces = std::string_view(program.op(node).name.value).starts_with("reduce_");
+  return program.shape(reduces ? program.operands(node)[0] : node);
+}
+
 /// What others read of regions. A view is not written for them, but made again around the region, of the
 /// value that it shows: otherwise the strides in which a sum reads it, and with them the order of the sum,
 /// would depend on the tiling.
@@ -128,7 +134,7 @@ void Lowering::count_uses() {
 }
 
 void Lowering::lower_node(Value node) {
-  fusion_.before(program_.shape(node));
+  fusion_.before(space_of(program_, node));
   const OpLowering lowering = lowering_of(program_.op(node));
   if (lowering.adds_to_group) lowering.function(*this, node);
   else lower_in_memory(node, lowering.function);
