@@ -146,6 +146,35 @@ TEST_P(Contraction, MaskedTermsAreNeverMultiplied) {
   EXPECT_TRUE(result == Tensor::of<double>({2}, {0, 3}));
 }
 
+/// Whatever stands behind masks, and whatever does not: results are finite, infinite or NaN as those
+/// of the interpreter are. (But for a sum that factors: there inf times a sum is not the sum of inf times.)
+TEST_P(Contraction, MasksHideInfinitiesAndNans) {
+  Rng rng(7);
+  const double special[] = {std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
+                            std::numeric_limits<double>::quiet_NaN()};
+  for (const char* spec : kSpecs) {
+    if (std::string(spec).find_first_of("ABCD") == std::string::npos || spec == std::string("a,b,A->"))
+      continue;
+    for (int repetition = 0; repetition < 10; ++repetition) {
+      SCOPED_TRACE(std::string(spec) + ", repetition " + std::to_string(repetition));
+      const std::vector<std::int64_t> extents{1 + rng.below(20), 1 + rng.below(20), 1 + rng.below(20), 2, 2};
+      Sample sample = sample_of(rng, spec, DType::f64, extents);
+      for (Tensor& operand : sample.operands)
+        for (std::int64_t i = 0; is_floating(operand.dtype()) && i < operand.element_count(); ++i)
+          if (rng.chance(0.03)) operand.set(i, special[rng.below(3)]);
+      const Program program = one_node_program(find_op("einsum"), sample);
+      const Tensor expected = evaluate(program, sample.operands)[0];
+      const Tensor found = find_backend("jit").compile(program, {.threads = 2})->run(sample.operands)[0];
+      for (std::int64_t i = 0; i < expected.element_count(); ++i) {
+        if (std::isfinite(expected.at(i))) ASSERT_NEAR(found.at(i), expected.at(i), 1e-12) << i;
+        else
+          ASSERT_TRUE(std::isnan(expected.at(i)) ? std::isnan(found.at(i)) : found.at(i) == expected.at(i))
+              << i << ": " << found.at(i) << " instead of " << expected.at(i);
+      }
+    }
+  }
+}
+
 /// a b, or a times the transpose of b, by plain loops in double precision.
 template <class T>
 Tensor plain_product(const Tensor& a, const Tensor& b, bool transpose_b) {

@@ -54,7 +54,8 @@ StridedView along_labels(Lowering& lowering, Value operand, const std::vector<La
   return along(lowering.view(operand), shape, places(labels, order, extents));
 }
 
-void emit_masked_sum(Lowering& lowering, Value node, const EinsumPlan& plan) {
+void emit_masked_sum(Lowering& lowering, Value node, const EinsumPlan& plan, const StridedView& out,
+                     MaskedResults which) {
   std::vector<StridedView> factors, masks;
   const auto operand = [&](std::size_t i) {
     return along_labels(lowering, lowering.program().operands(node)[i], plan.spec.operands[i], plan.labels,
@@ -62,10 +63,50 @@ void emit_masked_sum(Lowering& lowering, Value node, const EinsumPlan& plan) {
   };
   for (std::size_t i : plan.factors) factors.push_back(operand(i));
   for (std::size_t i : plan.masks) masks.push_back(operand(i));
-  const StridedView out = lowering.define_new(node);
   std::vector<StridedView> reads = factors;
   reads.insert(reads.end(), masks.begin(), masks.end());
-  lowering.emit(make_masked_sum_step(std::move(factors), std::move(masks), out), reads, std::span(&out, 1));
+  if (which == MaskedResults::nan) reads.push_back(out);
+  lowering.emit(make_masked_sum_step(std::move(factors), std::move(masks), out, which), reads,
+                std::span(&out, 1));
+}
+
+/// The first factor that has all labels of the operand; the number of factors where none has.
+std::size_t factor_over(const EinsumPlan& plan, std::size_t operand) {
+  const auto has_all = [&](std::size_t factor) {
+    return std::ranges::all_of(plan.spec.operands[operand], [&](Label label) {
+      return std::ranges::find(plan.spec.operands[factor], label) != plan.spec.operands[factor].end();
+    });
+  };
+  return static_cast<std::size_t>(std::ranges::find_if(plan.factors, has_all) - plan.factors.begin());
+}
+
+/// A sum with masks as a plain one of factors that are 0 where a mask is false: a hidden term then is 0
+/// or, where another factor is infinite or NaN, NaN. Sums that became NaN are formed again without it, so
+/// that 0*inf counts for nothing, as it must. False where a mask has labels of several factors.
+bool lower_as_plain_sum(Lowering& lowering, Value node, const EinsumPlan& plan) {
+  std::vector<std::vector<std::size_t>> masks_of(plan.factors.size());
+  for (std::size_t mask : plan.masks) {
+    const std::size_t factor = factor_over(plan, mask);
+    if (factor == plan.factors.size()) return false;
+    masks_of[factor].push_back(mask);
+  }
+  const Program& program = lowering.program();
+  std::vector<Factor> factors;
+  for (std::size_t k = 0; k < plan.factors.size(); ++k) {
+    const std::size_t operand = plan.factors[k];
+    factors.push_back(make_factor(lowering.view(program.operands(node)[operand]), plan.spec.operands[operand],
+                                  plan.extents));
+    Factor& factor = factors.back();
+    std::vector<StridedView> masks;
+    for (std::size_t mask : masks_of[k])
+      masks.push_back(along_labels(lowering, program.operands(node)[mask], plan.spec.operands[mask],
+                                   factor.labels, plan.extents));
+    if (!masks.empty()) factor.view = lowering.fusion().masked_copy(factor.view, masks);
+  }
+  const StridedView out = lowering.define_new(node);
+  emit_contraction(lowering, std::move(factors), plan.spec.result, plan.extents, out);
+  emit_masked_sum(lowering, node, plan, out, MaskedResults::nan);
+  return true;
 }
 
 /// Masks over result labels only: what they hide is computed and replaced by 0.
@@ -93,7 +134,11 @@ bool masks_a_sum(const EinsumPlan& plan) {
 void lower_contraction(Lowering& lowering, Value node) {
   const Program& program = lowering.program();
   const EinsumPlan plan = plan_of(program, node);
-  if (masks_a_sum(plan)) return emit_masked_sum(lowering, node, plan);
+  if (masks_a_sum(plan)) {
+    if (!lower_as_plain_sum(lowering, node, plan))
+      emit_masked_sum(lowering, node, plan, lowering.define_new(node), MaskedResults::all);
+    return;
+  }
   std::vector<Factor> factors;
   for (std::size_t i : plan.factors)
     factors.push_back(

@@ -99,6 +99,28 @@ Slot Fusion::compute(const Shape& space, Opcode opcode, bool is_f64, DType resul
   return slot;
 }
 
+StridedView Fusion::masked_copy(const StridedView& value, std::span<const StridedView> masks) {
+  const StridedView copy = lowering_.temporary(value.dtype, value.shape);
+  MapGroup group;
+  group.space = value.shape;
+  const auto in_memory = [&](const StridedView& view, bool is_input) {
+    group.slots.push_back({view.dtype, static_cast<std::int32_t>(group.views.size()), is_input});
+    group.views.push_back(view);
+    return static_cast<Slot>(group.slots.size() - 1);
+  };
+  Slot result = in_memory(value, true);
+  for (const StridedView& mask : masks) {
+    const Slot condition = in_memory(mask, true), product = result;
+    const bool is_last = &mask == &masks.back();
+    if (is_last) result = in_memory(copy, false);
+    else group.slots.push_back({value.dtype}), result = static_cast<Slot>(group.slots.size() - 1);
+    group.code.push_back(
+        {Opcode::masked, value.dtype == DType::f64, result, {condition, product, condition}});
+  }
+  emit(group);
+  return copy;
+}
+
 void Fusion::define(const Shape& space, Value node, Slot slot) {
   const auto group = open_.find(space);
   group->second.members.emplace_back(node, slot);

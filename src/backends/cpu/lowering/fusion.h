@@ -36,6 +36,8 @@ class Fusion {
   Slot input(const Shape& space, const StridedView& along_space);
   /// Adds an instruction to the group; f64 or f32 is the T of the opcode.
   Slot compute(const Shape& space, Opcode opcode, bool is_f64, DType result, std::span<const Slot> sources);
+  /// A copy of what is in memory with 0 where a mask of the same shape is false; a group of its own.
+  StridedView masked_copy(const StridedView& value, std::span<const StridedView> masks);
   /// Makes the slot the value of the node.
   void define(const Shape& space, Value node, Slot slot);
 

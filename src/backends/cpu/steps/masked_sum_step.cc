@@ -33,8 +33,9 @@ class Positions {
 template <class T>
 class MaskedSumStep final : public Step {
  public:
-  MaskedSumStep(std::vector<StridedView> factors, std::vector<StridedView> masks, const StridedView& out)
-      : out_(out), factor_count_(factors.size()), views_(std::move(factors)) {
+  MaskedSumStep(std::vector<StridedView> factors, std::vector<StridedView> masks, const StridedView& out,
+                MaskedResults which)
+      : out_(out), which_(which), factor_count_(factors.size()), views_(std::move(factors)) {
     views_.insert(views_.end(), masks.begin(), masks.end());
     require(views_.size() <= Positions::kMaxOperands, "a masked product has too many operands");
     rank_ = views_[0].shape.size();
@@ -44,8 +45,9 @@ class MaskedSumStep final : public Step {
 
   void run(const RunContext& context) const override {
     const std::int64_t results = out_.count();
-    const std::int64_t per_task = std::max<std::int64_t>(8192 / std::max<std::int64_t>(terms_, 1), 1);
-    parallel_for(context.threads_for(results * terms_), (results + per_task - 1) / per_task,
+    const std::int64_t work = which_ == MaskedResults::all ? std::max<std::int64_t>(terms_, 1) : 1;
+    const std::int64_t per_task = std::max<std::int64_t>(8192 / work, 1);
+    parallel_for(context.threads_for(results * work), (results + per_task - 1) / per_task,
                  [&](std::int64_t task, int) {
                    const std::int64_t last = std::min((task + 1) * per_task, results);
                    for (std::int64_t i = task * per_task; i < last; ++i) result(context, i);
@@ -58,8 +60,9 @@ class MaskedSumStep final : public Step {
 
   /// Result number `number` of the contiguous output.
   void result(const RunContext& context, std::int64_t number) const {
-    Positions at(views_);
     T& out = *context.at<T>(out_.buffer, out_.offset + number);
+    if (which_ == MaskedResults::nan && out == out) return;
+    Positions at(views_);
     for (std::size_t axis = kept_; axis-- > 0; number /= out_.shape[axis])
       at.move(axis, number % out_.shape[axis]);
     std::array<std::int64_t, kMaxRank> index{};
@@ -94,6 +97,7 @@ class MaskedSumStep final : public Step {
   }
 
   StridedView out_;
+  MaskedResults which_;
   std::size_t factor_count_;
   std::vector<StridedView> views_;  ///< factors, then masks
   std::size_t rank_ = 0, kept_ = 0;
@@ -103,9 +107,9 @@ class MaskedSumStep final : public Step {
 }  // namespace
 
 std::unique_ptr<Step> make_masked_sum_step(std::vector<StridedView> factors, std::vector<StridedView> masks,
-                                           const StridedView& out) {
+                                           const StridedView& out, MaskedResults which) {
   return visit_floating(out.dtype, [&]<class T>(T) -> std::unique_ptr<Step> {
-    return std::make_unique<MaskedSumStep<T>>(std::move(factors), std::move(masks), out);
+    return std::make_unique<MaskedSumStep<T>>(std::move(factors), std::move(masks), out, which);
   });
 }
 
