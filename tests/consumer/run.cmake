@@ -28,7 +28,7 @@ function(run)
 endfunction()
 file(REMOVE_RECURSE ${WORK_DIR})
 file(MAKE_DIRECTORY ${WORK_DIR})
-set(examples first_jacobian derivative_kinds batch_jacobian)  # in the README's order
+set(examples first_jacobian derivative_kinds sparse_jacobian batch_jacobian)  # in the README's order
 foreach(name ${examples})
   next_example(${name}.cc)
   file(WRITE ${WORK_DIR}/${name}.cc "${example}\n")
