@@ -24,9 +24,15 @@ std::int64_t evaluated_position(const Coordinate& coordinate, std::span<const st
                                 const Integers& extents, std::span<const Tensor* const> operands,
                                 std::int64_t axis_extent);
 
-/// The same coordinates for a local Jacobian of the node: index operands that are
-/// constants become static tables, others refer to their SSA value.
-std::vector<Coordinate> coordinates_of_node(const JacobianContext& context, const std::string& text,
-                                            const Integers& extents);
+/// Which side of a local Jacobian has the coordinates of the attribute; the other one has
+/// a bare label per axis.
+enum class IndexedSide : std::uint8_t { out, in };
+
+/// The local Jacobian of 1 at every assignment of the labels: `text` along the axes of
+/// `shape` on one side, the labels `plain` on the other. Index operands that are constants
+/// become static tables. Assignments with a position outside an axis have no entry: they
+/// are cut off where positions are known, and masked where only the run knows them.
+LocalJacobian indexed_jacobian(JacobianContext& context, IndexedSide side, const std::string& text,
+                               const Shape& shape, const std::vector<Label>& plain, const Integers& extents);
 
 }  // namespace loipe::ops

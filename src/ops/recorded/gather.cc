@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <numeric>
+
 #include "jacobian/rules.h"
 #include "ops/op_list.h"
 #include "ops/recorded/coordinates.h"
@@ -49,11 +51,10 @@ Tensor evaluate_gather(const EvaluateContext& c) {
 
 LocalJacobian gather_jacobian(JacobianContext& c) {
   const Integers& extents = c.attributes().integers("extents");
-  TermDraft draft;
-  draft.out(draft.labels(extents));
-  for (const Coordinate& coordinate : coordinates_of_node(c, c.attributes().text("from"), extents))
-    draft.in_axis(coordinate);
-  return draft.finish(c.builder);
+  std::vector<Label> labels(extents.size());
+  std::iota(labels.begin(), labels.end(), Label{0});
+  return indexed_jacobian(c, IndexedSide::in, c.attributes().text("from"), c.operand_type().shape, labels,
+                          extents);
 }
 
 Sample gather_sample(Rng& rng, Shape shape, Integers extents, std::string from,

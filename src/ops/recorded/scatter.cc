@@ -73,17 +73,15 @@ OpCost cost_scatter(const CostContext& c) {
 }
 
 LocalJacobian scatter_jacobian(JacobianContext& c) {
-  TermDraft draft;
   if (c.operand_index == 1) {
+    TermDraft draft;
     const std::vector<Label> labels = draft.labels(c.type().shape);
     return draft.out(labels).in(labels).finish(c.builder);
   }
   const Integers& extents = c.attributes().integers("extents");
-  const std::vector<Label> labels = draft.labels(extents);
-  for (const Coordinate& coordinate : coordinates_of_node(c, c.attributes().text("to"), extents))
-    draft.out_axis(coordinate);
-  for (std::int64_t axis : c.attributes().integers("axes")) draft.in({labels[index_of(axis)]});
-  return draft.finish(c.builder);
+  std::vector<Label> axes;
+  for (std::int64_t axis : c.attributes().integers("axes")) axes.push_back(static_cast<Label>(axis));
+  return indexed_jacobian(c, IndexedSide::out, c.attributes().text("to"), c.type().shape, axes, extents);
 }
 
 Sample scatter_sample(Rng& rng, Shape value, Integers axes, Integers extents, std::string to, Shape shape,
