@@ -23,7 +23,7 @@ enum class BlockFormat : std::uint8_t {
 struct DerivativeOptions {
   /// Empty: by all floating arguments.
   std::vector<ArgumentRef> wrt = {};
-  /// The elimination order: forward, reverse, markowitz, or a JSON file with a
+  /// The elimination order: forward, reverse, markowitz, random:SEED, or a JSON file with a
   /// permutation of the vertices. Empty: forward for a JVP, else reverse.
   std::string order = {};
   /// "jit" (compiled) or "reference" (the interpreter that every test trusts).

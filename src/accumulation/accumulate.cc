@@ -74,7 +74,9 @@ class BlockWriter {
   Block own_block(const CompGraph& graph, std::size_t i, std::size_t k) const {
     const VertexId output = graph.dependents()[i], input = graph.independents()[k];
     Block result{{}, shape(graph, output), shape(graph, input)};
-    if (auto edge = graph.find_edge(input, output)) result.jacobian = graph.edge(*edge).jacobian;
+    if (auto edge = graph.find_edge(input, output))
+      result.jacobian =
+          explicit_terms(recorder_, graph.edge(*edge).jacobian, result.out, result.in, recorder_.dtype());
     if (is_batched(k)) {
       result.jacobian = batch_diagonal(recorder_, result.jacobian, result.out, result.in);
       result.in.erase(result.in.begin());

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/subject_order.h"
 
-#include <charconv>
-
 #include "orders/best_orders.h"
 #include "orders/published/markowitz.h"
 #include "orders/published_graph.h"
@@ -12,18 +10,7 @@ namespace loipe {
 
 namespace {
 
-constexpr std::string_view kRandomPrefix = "random:";
-
 bool has_reference_defect(const Subject& subject) { return subject.task_name() == "BlackScholes_Jacobian"; }
-
-EliminationOrder random_order_of(const std::string& name, const Program& program) {
-  const std::string_view seed_text = std::string_view(name).substr(kRandomPrefix.size());
-  std::uint64_t seed = 0;
-  const auto [end, error] = std::from_chars(seed_text.data(), seed_text.data() + seed_text.size(), seed);
-  if (error != std::errc{} || end != seed_text.data() + seed_text.size())
-    throw UserError("order '" + name + "': expected random:SEED with a seed of 0 or more");
-  return random_order(program, seed);
-}
 
 /// The best of the shipped orders that search found.
 EliminationOrder shipped_order(const Subject& subject, const Program& program) {
@@ -46,11 +33,10 @@ published::Graph published_graph(const Subject& subject, const Program& program,
 
 EliminationOrder subject_order(const std::string& name_or_file, const Subject& subject,
                                const Program& program, PublishedGraph which) {
-  if (name_or_file.starts_with(kRandomPrefix)) return random_order_of(name_or_file, program);
   if (name_or_file == "best") return shipped_order(subject, program);
   if (name_or_file == "markowitz" && has_reference_defect(subject))
     return {name_or_file, published::markowitz_order(published_graph(subject, program, which))};
-  static const std::string kOtherNames[] = {"best", "random:SEED"};
+  static const std::string kOtherNames[] = {"best"};
   return resolve_order(name_or_file, program, subject.task_name(), kOtherNames);
 }
 

@@ -47,9 +47,22 @@ void add_constant(Recorder& recorder, Term& a, double constant) {
   recorder.count(0, type.element_count());
 }
 
+/// Where one of two terms of the same pattern exists; everywhere if one has no mask.
+std::optional<LabelledValue> united(Recorder& recorder, const std::optional<LabelledValue>& a,
+                                    const std::optional<LabelledValue>& b) {
+  if (!a || !b) return std::nullopt;
+  const std::vector<Label> labels = label_union(a->axes, b->axes);
+  const Value x = recorder.aligned(*a, labels), y = recorder.aligned(*b, labels);
+  const bool both_soft = a->kind == MaskKind::soft && b->kind == MaskKind::soft;
+  return LabelledValue{recorder.builder().emit("or", {x, y}), labels,
+                       both_soft ? MaskKind::soft : MaskKind::hard};
+}
+
 /// Adds a term of the same pattern. False when the two cancel to nothing.
 bool merge(Recorder& recorder, Term& a, Term b) {
+  std::optional<LabelledValue> mask = a.mask;
   if (a.mask != b.mask) {
+    mask = united(recorder, a.mask, b.mask);
     a = without_mask(recorder, std::move(a));
     b = without_mask(recorder, std::move(b));
   }
@@ -63,6 +76,7 @@ bool merge(Recorder& recorder, Term& a, Term b) {
   } else {
     a.coefficient += b.coefficient;
   }
+  a.mask = mask;
   return a.value || a.coefficient != 0;
 }
 
@@ -90,7 +104,7 @@ Term existence(Recorder& recorder, Term term) {
   return term;
 }
 
-/// Entries that soft masks of both terms hide stay hidden, so that no later factor makes them
+/// Entries that the masks of both terms hide stay hidden, so that no later factor makes them
 /// 0*inf. The joined pattern depends on coordinates alone: the labels are those of the joined term.
 LabelledValue joined_mask(Recorder& recorder, const Term& a, const Term& b, const Shape& out,
                           const Shape& in) {
@@ -98,15 +112,15 @@ LabelledValue joined_mask(Recorder& recorder, const Term& a, const Term& b, cons
   const Term x = existence(integers, a), y = existence(integers, b);
   const LabelledValue count = *JoinPlan(x, y, out, in).join(integers).value;
   const Value zero = recorder.scalar(0, DType::i32);
-  return {recorder.builder().emit("gt", {count.value, zero}), count.axes, MaskKind::soft};
+  const bool both_soft = a.mask->kind == MaskKind::soft && b.mask->kind == MaskKind::soft;
+  return {recorder.builder().emit("gt", {count.value, zero}), count.axes,
+          both_soft ? MaskKind::soft : MaskKind::hard};
 }
-
-bool has_soft_mask(const Term& term) { return term.mask && term.mask->kind == MaskKind::soft; }
 
 Term joined(Recorder& recorder, const Term& a, const Term& b, const Shape& out, const Shape& in) {
   const Term x = without_mask(recorder, a), y = without_mask(recorder, b);
   Term both = JoinPlan(x, y, out, in).join(recorder);
-  if (has_soft_mask(a) && has_soft_mask(b)) both.mask = joined_mask(recorder, a, b, out, in);
+  if (a.mask && b.mask) both.mask = joined_mask(recorder, a, b, out, in);
   return both;
 }
 

@@ -69,8 +69,7 @@ class Application {
     const LocalJacobian terms = as_one ? gathered(factor, outer) : factor;
     LocalJacobian result;
     for (const Term& term : terms.terms)
-      if (auto product = applied(without_mask(recorder_, term)))
-        add(recorder_, result, std::move(*product), out, in);
+      if (auto product = applied(term)) add(recorder_, result, std::move(*product), out, in);
     return result;
   }
 
@@ -146,7 +145,20 @@ class Application {
     return recorder_.reshape(result, joined(extents, far_));
   }
 
-  std::optional<Term> applied(const Term& term) const {
+  /// Where anything exists of what the core takes in.
+  Access remaining_mask(const LabelledValue& mask, const std::vector<bool>& is_kept) const {
+    std::vector<Label> kept;
+    for (Label label : mask.axes)
+      if (is_kept[label]) kept.push_back(label);
+    const LabelledValue any = recorder_.any(mask, kept);
+    Access access{any.value, {}, any.kind};
+    for (Label label : any.axes) access.at.push_back(Coordinate::of(label));
+    return access;
+  }
+
+  /// Directions are 0 where the term's mask hides it.
+  std::optional<Term> applied(const Term& masked) const {
+    const Term term = without_mask(recorder_, masked);
     const std::vector<Label> labels = direction_labels(term);
     Shape extents;
     for (Label label : labels) extents.push_back(term.extents[label]);
@@ -160,6 +172,7 @@ class Application {
       far.push_back(axis < tied_ ? inner_axes(term)[axis] : Coordinate::of(product.add_label(far_[axis])));
     access.at.insert(access.at.end(), far.begin(), far.end());
     product.values.push_back(std::move(access));
+    if (masked.mask) product.masks.push_back(remaining_mask(*masked.mask, needed_labels(term)));
     (direction_ == Direction::vjp ? product.out : product.in) = outer_axes(term);
     (direction_ == Direction::vjp ? product.in : product.out) = std::move(far);
     return std::move(product).normalised(recorder_);

@@ -90,31 +90,53 @@ void apply(Recorder& recorder, const LabelledValue& mask, LabelledValue& value) 
   value.value = recorder.select(recorder.aligned(mask, value.axes), value.value, zero);
 }
 
-/// Soft masks that have a summed label become zeros of a factor that has all their labels:
-/// then the sum is an ordinary one, which may be a matrix product or be done in another order.
-void apply_soft_masks(Recorder& recorder, Factors& factors) {
-  std::erase_if(factors.masks, [&](const LabelledValue& mask) {
-    if (mask.kind != MaskKind::soft) return false;
-    const auto is_summed = [&](Label label) { return !has(factors.axis_labels, label); };
-    if (std::none_of(mask.axes.begin(), mask.axes.end(), is_summed)) return false;
-    const auto host = std::find_if(factors.values.begin(), factors.values.end(), [&](const LabelledValue& v) {
-      return std::all_of(mask.axes.begin(), mask.axes.end(), [&](Label label) { return has(v.axes, label); });
-    });
-    if (host == factors.values.end()) return false;
-    apply(recorder, mask, *host);
-    return true;
-  });
+/// A product that is larger than both of its factors: it is better not formed. Those that rules give are
+/// finite, and 0 where the rule's own mask hides them.
+bool is_outer_product(const Program& program, Value value) {
+  const std::string_view op = program.op(value).name.value;
+  const std::int64_t count = program.type(value).element_count();
+  return (op == "einsum" || op == "mul" || op == "dot_general") &&
+         std::ranges::all_of(program.operands(value),
+                             [&](Value v) { return program.type(v).element_count() < count; });
 }
 
-/// Takes the masks that have a summed label out of the list.
-std::vector<LabelledValue> take_summed_masks(Factors& factors) {
+/// Soft masks that have a summed label become zeros of all factors that have all their labels
+/// (each of them may be infinite or NaN where the mask hides it): then the sum is an ordinary one,
+/// which may be a matrix product or be done in another order. What is left of the mask is where
+/// any term of the sum exists.
+void apply_soft_masks(Recorder& recorder, Factors& factors) {
+  for (LabelledValue& mask : factors.masks) {
+    const auto is_summed = [&](Label label) { return !has(factors.axis_labels, label); };
+    if (mask.kind != MaskKind::soft || std::none_of(mask.axes.begin(), mask.axes.end(), is_summed)) continue;
+    const auto has_all = [&](const LabelledValue& v) {
+      return std::all_of(mask.axes.begin(), mask.axes.end(), [&](Label label) { return has(v.axes, label); });
+    };
+    const auto is_outer = [&](const LabelledValue& v) {
+      return is_outer_product(recorder.builder().program(), v.value);
+    };
+    const bool all_are_outer = std::ranges::all_of(
+        factors.values, [&](const LabelledValue& v) { return !has_all(v) || is_outer(v); });
+    bool is_applied = false;
+    for (LabelledValue& v : factors.values)
+      if (has_all(v) && (all_are_outer || !is_outer(v))) {
+        apply(recorder, mask, v);
+        is_applied = true;
+      }
+    if (is_applied) mask = recorder.any(mask, factors.axis_labels);
+  }
+}
+
+/// Takes the masks that have a summed label out of the list, and leaves there where any term of
+/// the sum exists: a sum of none is no entry, whatever later factors hold.
+std::vector<LabelledValue> take_summed_masks(Recorder& recorder, Factors& factors) {
   std::vector<LabelledValue> summed_masks;
-  std::erase_if(factors.masks, [&](const LabelledValue& mask) {
-    const bool is_summed = std::any_of(mask.axes.begin(), mask.axes.end(),
-                                       [&](Label label) { return !has(factors.axis_labels, label); });
-    if (is_summed) summed_masks.push_back(mask);
-    return is_summed;
-  });
+  for (LabelledValue& mask : factors.masks) {
+    if (std::all_of(mask.axes.begin(), mask.axes.end(),
+                    [&](Label label) { return has(factors.axis_labels, label); }))
+      continue;
+    summed_masks.push_back(mask);
+    mask = recorder.any(mask, factors.axis_labels);
+  }
   return summed_masks;
 }
 
@@ -132,7 +154,7 @@ std::optional<LabelledValue> combined(Recorder& recorder, Factors& factors, Exte
   apply_soft_masks(recorder, factors);
   for (std::size_t i = 0; i < factors.values.size(); ++i)
     factors.values[i] = summed(recorder, factors.values[i], factors.needed_beside(i));
-  std::vector<LabelledValue> summed_masks = take_summed_masks(factors);
+  std::vector<LabelledValue> summed_masks = take_summed_masks(recorder, factors);
   if (factors.values.empty() && !summed_masks.empty()) {
     // A count of true entries: small integers, exact in f32.
     LabelledValue ones = summed_masks.back();

@@ -150,6 +150,21 @@ Value Recorder::scatter(const LabelledValue& value, std::span<const Coordinate> 
   return builder_.emit(LOIPE_OP("scatter"), operands, attributes);
 }
 
+LabelledValue Recorder::any(const LabelledValue& mask, const std::vector<Label>& kept) {
+  Integers summed;
+  LabelledValue result{mask.value, {}, mask.kind};
+  for (std::size_t axis = 0; axis < mask.axes.size(); ++axis) {
+    if (std::find(kept.begin(), kept.end(), mask.axes[axis]) != kept.end())
+      result.axes.push_back(mask.axes[axis]);
+    else summed.push_back(static_cast<std::int64_t>(axis));
+  }
+  if (summed.empty()) return mask;
+  const Value most =
+      builder_.emit(LOIPE_OP("reduce_max"), {convert(mask.value, DType::f32)}, {{"axes", summed}});
+  result.value = builder_.emit(LOIPE_OP("gt"), {most, scalar(0, DType::f32)});
+  return result;
+}
+
 Value Recorder::aligned(const LabelledValue& value, const std::vector<Label>& labels) {
   Integers permutation;
   Shape shape;

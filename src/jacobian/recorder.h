@@ -64,6 +64,10 @@ class Recorder {
   Value scatter(const LabelledValue& value, std::span<const Coordinate> at, const std::vector<Label>& labels,
                 Extents extents, const Shape& shape, std::optional<Value> base);
 
+  /// Where the mask holds for any value of its labels beside `kept`: what exists of a sum
+  /// over them. The mask itself if it has no others.
+  LabelledValue any(const LabelledValue& mask, const std::vector<Label>& kept);
+
   /// The value with its axes in this order; labels it lacks become axes of extent 1.
   Value aligned(const LabelledValue& value, const std::vector<Label>& labels);
 

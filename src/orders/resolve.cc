@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 #include "base/file.h"
@@ -64,9 +65,21 @@ EliminationOrder from_file(const std::string& path, std::string_view task) {
   return {path, read_vertices(content["order"], path)};
 }
 
+constexpr std::string_view kRandomPrefix = "random:";
+
+EliminationOrder random_order_of(const std::string& name, const Program& program) {
+  const std::string_view seed_text = std::string_view(name).substr(kRandomPrefix.size());
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(seed_text.data(), seed_text.data() + seed_text.size(), seed);
+  if (error != std::errc{} || end != seed_text.data() + seed_text.size())
+    throw UserError("order '" + name + "': expected random:SEED with a seed of 0 or more");
+  return random_order(program, seed);
+}
+
 [[noreturn]] void refuse(const std::string& order, std::span<const std::string> other_names) {
   std::vector<std::string> names(std::begin(kNames), std::end(kNames));
   names.insert(names.end(), other_names.begin(), other_names.end());
+  names.emplace_back("random:SEED");
   throw UserError("unknown order '" + shortened(order) + "'" + did_you_mean(order, names) + ": expected " +
                   join(names, ", ") + ", or a JSON file");
 }
@@ -82,6 +95,7 @@ EliminationOrder resolve_order(std::string_view name_or_file, const Program& pro
   if (text == "forward") order = forward_order(program);
   else if (text == "reverse") order = reverse_order(program);
   else if (text == "markowitz") order = markowitz_order(program);
+  else if (text.starts_with(kRandomPrefix)) order = random_order_of(text, program);
   else if (text == "markowitz-published" || text == "alphagrad") order = published(text, task);
   else if (text.find('/') != std::string::npos || text.ends_with(".json") || std::filesystem::exists(text))
     order = from_file(text, task);
