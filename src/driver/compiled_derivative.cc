@@ -162,4 +162,10 @@ LOIPE_INSTANTIATE(float)
 LOIPE_INSTANTIATE(double)
 #undef LOIPE_INSTANTIATE
 
+void check_index(std::size_t i, std::size_t count, const char* what) {
+  if (i >= count)
+    throw UserError(std::string(what) + " " + std::to_string(i) + " is asked for, but there are " +
+                    std::to_string(count) + ", numbered from 0");
+}
+
 }  // namespace loipe

@@ -64,4 +64,7 @@ class CompiledDerivative {
   mutable Pool<RunBytes> bytes_;  ///< prepared once and used again
 };
 
+/// UserError that names `what` unless i < count.
+void check_index(std::size_t i, std::size_t count, const char* what);
+
 }  // namespace loipe

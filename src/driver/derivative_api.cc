@@ -35,18 +35,25 @@ DerivativeResult sorted_results(std::vector<Tensor> all, const DerivativeSignatu
 DerivativeKind Derivative::kind() const { return compiled_->request().kind; }
 std::size_t Derivative::argument_count() const { return compiled_->signature().inputs.size(); }
 const std::string& Derivative::argument_name(std::size_t i) const {
+  check_index(i, argument_count(), "argument");
   return compiled_->signature().inputs[i].name;
 }
 const TensorType& Derivative::argument_type(std::size_t i) const {
+  check_index(i, argument_count(), "argument");
   return compiled_->signature().inputs[i].type;
 }
 std::size_t Derivative::result_count() const { return compiled_->signature().results.size(); }
 const std::string& Derivative::result_name(std::size_t i) const {
+  check_index(i, result_count(), "result");
   return compiled_->signature().results[i].name;
 }
-TensorType Derivative::result_type(std::size_t i) const { return compiled_->executable().output_types()[i]; }
+TensorType Derivative::result_type(std::size_t i) const {
+  check_index(i, result_count(), "result");
+  return compiled_->executable().output_types()[i];
+}
 
 SparsePattern Derivative::pattern(std::size_t i) const {
+  check_index(i, result_count(), "result");
   const DerivativeSignature& signature = compiled_->signature();
   const std::size_t first = signature.value_count + signature.jacobian_count;
   if (i < first || (kind() != DerivativeKind::jacobian && kind() != DerivativeKind::hessian))
@@ -57,7 +64,10 @@ SparsePattern Derivative::pattern(std::size_t i) const {
 
 const JacobianCost& Derivative::cost() const { return compiled_->cost(); }
 std::size_t Derivative::peak_bytes() const { return compiled_->peak_bytes(); }
-bool Derivative::is_shared(std::size_t i) const { return compiled_->is_shared(i); }
+bool Derivative::is_shared(std::size_t i) const {
+  check_index(i, argument_count(), "argument");
+  return compiled_->is_shared(i);
+}
 bool Derivative::vectorises_examples() const { return compiled_->executable().vectorises_examples(); }
 const std::vector<int>& Derivative::order() const { return compiled_->request().order.vertices; }
 const std::vector<int>& Derivative::outer_order() const {

@@ -53,12 +53,13 @@ void check_stored(const SafetensorsFile& file, const std::string& where, const s
 std::optional<DType> default_dtype(const SafetensorsFile& file, const Subject& subject) {
   if (subject.mixes_precisions()) return std::nullopt;
   const std::vector<std::string> names = subject.argument_names();
-  for (std::size_t i = 0; i < names.size(); ++i) {
+  std::optional<DType> widest;
+  for (std::size_t i = 0; i < names.size() && widest != DType::f64; ++i) {
     const std::string name = kPrefix + names[i];
     if (!subject.is_floating_argument(i) || !file.has(name)) continue;
-    if (const DType dtype = file.type(name).dtype; is_floating(dtype)) return dtype;
+    if (const DType dtype = file.type(name).dtype; is_floating(dtype)) widest = dtype;
   }
-  return std::nullopt;
+  return widest;
 }
 
 std::vector<std::string> stored_batched(const SafetensorsFile& file) {
@@ -97,9 +98,9 @@ std::int64_t stored_directions(const SafetensorsFile& file, const TaskPlan& plan
   for (std::size_t i = plan.program.arguments().size(); i < names.size(); ++i) {
     if (!file.has(names[i])) continue;
     const Shape stored = file.type(names[i]).shape, wanted = plan.signature.inputs[i].type.shape;
-    // One element is the scalar that array libraries store as [1], not a matrix of one row.
-    const bool has_axis =
-        stored.size() == wanted.size() + 1 && !(wanted.empty() && is_fitting_shape(stored, wanted));
+    // One element may be the scalar that array libraries store as [1]: other seeds decide.
+    if (wanted.empty() && is_fitting_shape(stored, wanted)) continue;
+    const bool has_axis = stored.size() == wanted.size() + 1;
     return has_axis ? stored[plan.has_examples[i] ? 1 : 0] : 0;
   }
   return 0;

@@ -12,8 +12,8 @@
 
 namespace loipe {
 
-/// What a run is in unless told otherwise: the dtype of the first floating argument's
-/// tensor. Absent when the file holds no floating input, and for a program file that
+/// What a run is in unless told otherwise: the widest dtype of the floating arguments'
+/// tensors. Absent when the file holds no floating input, and for a program file that
 /// mixes precisions on purpose.
 std::optional<DType> default_dtype(const SafetensorsFile& file, const Subject& subject);
 

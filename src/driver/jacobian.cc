@@ -54,18 +54,26 @@ void check_counts(const CompiledDerivative& compiled, std::size_t outputs, std::
                     std::to_string(blocks));
 }
 
+void check_block(const Jacobian& jacobian, std::size_t i, std::size_t k) {
+  check_index(i, jacobian.of().size(), "the block of differentiated output");
+  check_index(k, jacobian.wrt().size(), "the block of differentiated argument");
+}
+
 }  // namespace
 
 std::size_t Jacobian::argument_count() const { return compiled_->primal().arguments().size(); }
 std::size_t Jacobian::output_count() const { return compiled_->primal().outputs().size(); }
 const std::string& Jacobian::argument_name(std::size_t i) const {
+  check_index(i, argument_count(), "argument");
   return compiled_->primal().argument_name(i);
 }
 const TensorType& Jacobian::argument_type(std::size_t i) const {
+  check_index(i, argument_count(), "argument");
   const Program& primal = compiled_->primal();
   return primal.type(primal.arguments()[i]);
 }
 const TensorType& Jacobian::output_type(std::size_t i) const {
+  check_index(i, output_count(), "output");
   const Program& primal = compiled_->primal();
   return primal.type(primal.outputs()[i]);
 }
@@ -73,12 +81,16 @@ std::span<const std::size_t> Jacobian::wrt() const { return compiled_->request()
 std::span<const std::size_t> Jacobian::of() const { return compiled_->request().of; }
 const JacobianCost& Jacobian::cost() const { return compiled_->cost(); }
 std::size_t Jacobian::peak_bytes() const { return compiled_->peak_bytes(); }
-bool Jacobian::is_shared(std::size_t i) const { return compiled_->is_shared(i); }
+bool Jacobian::is_shared(std::size_t i) const {
+  check_index(i, argument_count(), "argument");
+  return compiled_->is_shared(i);
+}
 bool Jacobian::vectorises_examples() const { return compiled_->executable().vectorises_examples(); }
 const std::vector<int>& Jacobian::order() const { return compiled_->request().order.vertices; }
 std::string Jacobian::program_text() const { return program_to_text(compiled_->compilation().optimised); }
 
 SparsePattern Jacobian::block_pattern(std::size_t i, std::size_t k) const {
+  check_block(*this, i, k);
   return compiled_->pattern(i * wrt().size() + k);
 }
 
@@ -88,10 +100,12 @@ const StructuredBlock& Jacobian::structure(std::size_t i, std::size_t k) const {
     throw UserError(
         "the structured form of a block is asked for, but the Jacobian was not compiled with "
         "BlockFormat::structured");
+  check_block(*this, i, k);
   return structures[i * wrt().size() + k];
 }
 
 TensorType Jacobian::block_type(std::size_t i, std::size_t k) const {
+  check_block(*this, i, k);
   if (!compiled_->compilation().structures.empty())
     throw UserError("a structured block has no one type: ask Jacobian::structure for those of its tensors");
   return compiled_->executable().output_types()[output_count() + i * wrt().size() + k];

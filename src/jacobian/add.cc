@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "jacobian/arithmetic.h"
+#include "jacobian/implicit.h"
 #include "jacobian/pattern.h"
 
 namespace loipe {
@@ -182,6 +183,11 @@ void add(Recorder& recorder, LocalJacobian& sum, const LocalJacobian& other, con
     sum = other;
     return;
   }
+  if (sum.implicit && other.implicit)
+    if (auto both = implicit_sum(sum.implicit, other.implicit)) {
+      sum.implicit = std::move(both);
+      return;
+    }
   sum = explicit_terms(recorder, sum, out, in, recorder.dtype());
   for (const Term& term : explicit_terms(recorder, other, out, in, recorder.dtype()).terms)
     add(recorder, sum, term, out, in);

@@ -185,7 +185,36 @@ class Application {
   std::size_t tied_;
 };
 
+/// Tied as far as both are; the axes that are not are part of its core.
+class ImplicitSum final : public ImplicitJacobian {
+ public:
+  using Part = std::shared_ptr<const ImplicitJacobian>;
+  ImplicitSum(Part a, Part b) : a_(std::move(a)), b_(std::move(b)) {}
+
+  DType dtype() const override { return a_->dtype(); }
+  bool has_vjp() const override { return a_->has_vjp() && b_->has_vjp(); }
+  bool has_jvp() const override { return a_->has_jvp() && b_->has_jvp(); }
+  std::size_t tied_axes() const override { return std::min(a_->tied_axes(), b_->tied_axes()); }
+  Value vjp(Builder& builder, Value cotangents) const override {
+    return Recorder(builder, dtype()).add(a_->vjp(builder, cotangents), b_->vjp(builder, cotangents));
+  }
+  Value jvp(Builder& builder, Value tangents) const override {
+    return Recorder(builder, dtype()).add(a_->jvp(builder, tangents), b_->jvp(builder, tangents));
+  }
+  std::int64_t multiplications() const override { return a_->multiplications() + b_->multiplications(); }
+
+ private:
+  Part a_, b_;
+};
+
 }  // namespace
+
+std::shared_ptr<const ImplicitJacobian> implicit_sum(std::shared_ptr<const ImplicitJacobian> a,
+                                                     std::shared_ptr<const ImplicitJacobian> b) {
+  auto sum = std::make_shared<ImplicitSum>(a, b);
+  const bool has_direction = sum->has_vjp() || sum->has_jvp();
+  return has_direction && a->dtype() == b->dtype() ? sum : nullptr;
+}
 
 LocalJacobian multiply_implicit(Recorder& recorder, const LocalJacobian& post, const LocalJacobian& pre,
                                 const ProductShapes& shapes) {

@@ -17,4 +17,9 @@ namespace loipe {
 LocalJacobian multiply_implicit(Recorder& recorder, const LocalJacobian& post, const LocalJacobian& pre,
                                 const ProductShapes& shapes);
 
+/// The sum of two implicit Jacobians as an implicit one, which multiplies by both; null where they have no
+/// direction in common or take different dtypes. An operand that stands twice in a node has two.
+std::shared_ptr<const ImplicitJacobian> implicit_sum(std::shared_ptr<const ImplicitJacobian> a,
+                                                     std::shared_ptr<const ImplicitJacobian> b);
+
 }  // namespace loipe

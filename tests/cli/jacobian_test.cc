@@ -227,5 +227,15 @@ TEST(JacobianCommand, ThreadsDoNotChangeResults) {
   for (const std::string& name : a.names()) EXPECT_EQ(a.tensor(name), b.tensor(name)) << name;
 }
 
+/// f64 stays f64 even where another input is f32.
+TEST(JacobianCommand, TheWidestInputDecides) {
+  const TemporaryFolder folder;
+  write_text(folder / "f.loipe", "program f(%x: f64[2], %y: f64[2]) {\n  %r = mul(%x, %y)\n  return %r\n}\n");
+  write_safetensors(folder / "in",
+                    {{"in.x", Tensor::of<float>({2}, {1, 2})}, {"in.y", Tensor::of<double>({2}, {0.1, 3})}});
+  const SafetensorsFile file = jacobian(folder, {folder / "f.loipe", "--inputs", folder / "in"});
+  EXPECT_EQ(file.tensor("jac.0.x"), Tensor::of<double>({2, 2}, {0.1, 0, 0, 3}));
+}
+
 }  // namespace
 }  // namespace loipe::test

@@ -257,5 +257,37 @@ TEST(Users, U32_CodeDoesNotGrowWithTheData) {
   EXPECT_LE(text(10'000), text(100) * 120 / 100);
 }
 
+/// Two implicit edges from one operand are one that multiplies by both; nothing of n by n is formed.
+TEST(Structure, AnOperandThatStandsTwiceInAnImplicitOp) {
+  const auto f = [](auto x) { return sum(square(linear_recurrence(x, x))); };
+  constexpr std::int64_t n = 5000;
+  const Derivative large = gradient(f, {{"x", f64({n})}});
+  EXPECT_LT(large.cost().actual_multiplications, 20 * n);
+  EXPECT_LT(large.peak_bytes(), static_cast<std::size_t>(200 * n));
+  const Tensor x = vector({0.5, -1, 2});  // y = (0.5, -1 - 0.5, 2 + 2 (-1.5)) with y_0 = x_0
+  const Tensor found = gradient(f, {{"x", f64({3})}})({x}).derivatives[0];
+  const auto value = [](double a, double b, double c) {
+    const double y1 = b * a + b, y2 = c * y1 + c;
+    return a * a + y1 * y1 + y2 * y2;
+  };
+  const double h = 1e-6;
+  EXPECT_NEAR(found.at(0), (value(0.5 + h, -1, 2) - value(0.5 - h, -1, 2)) / (2 * h), 1e-7);
+  EXPECT_NEAR(found.at(1), (value(0.5, -1 + h, 2) - value(0.5, -1 - h, 2)) / (2 * h), 1e-7);
+  EXPECT_NEAR(found.at(2), (value(0.5, -1, 2 + h) - value(0.5, -1, 2 - h)) / (2 * h), 1e-7);
+}
+
+TEST(Structure, NumbersThatAreNoneAreRefused) {
+  const Jacobian J = jacobian(differences_squared, {{"x", f64({4})}});
+  EXPECT_THROW(J.block_pattern(1, 0), UserError);
+  EXPECT_THROW(J.block_pattern(0, 9), UserError);
+  EXPECT_THROW(J.block_type(5, 0), UserError);
+  EXPECT_THROW(J.argument_name(7), UserError);
+  EXPECT_THROW(J.output_type(3), UserError);
+  const Derivative H = hessian(objective, {{"x", f64({4})}});
+  EXPECT_THROW(H.pattern(9), UserError);
+  EXPECT_THROW(H.result_type(9), UserError);
+  EXPECT_THROW(H.is_shared(9), UserError);
+}
+
 }  // namespace
 }  // namespace loipe::testing
