@@ -82,7 +82,7 @@ TEST(JacobianCommand, BatchEqualsSingleExamples) {
 TEST(JacobianCommand, SharedArgumentsOfABatch) {
   const TemporaryFolder folder;
   write_safetensors(folder / "in.safetensors",
-                    {{"in.x", Tensor::of<double>({3}, {.1, .2, .3})}, {"in.y", Tensor::scalar(.5)}});
+                    {{"in.x", Tensor::of<double>({3}, {.1, .2, .3})}, {"in.y", Tensor::scalar(.5F)}});
   const SafetensorsFile file =
       jacobian(folder, {"Simple", "--inputs", folder / "in.safetensors", "--batch", "3", "--batched", "x"});
   EXPECT_EQ(file.type("jac.0.y").shape, Shape{3});
@@ -113,7 +113,7 @@ TEST(JacobianCommand, Dtypes) {
   EXPECT_EQ(with("f32").type("jac.0.WQ1"), (TensorType{DType::f32, {2, 4, 4}}));
   EXPECT_EQ(with("f64").type("out.0"), (TensorType{DType::f64, {2}}));
   write_safetensors(folder / "single.safetensors",
-                    {{"in.x", Tensor::scalar(.1F)}, {"in.y", Tensor::scalar(.5)}});
+                    {{"in.x", Tensor::scalar(.1F)}, {"in.y", Tensor::scalar(.5F)}});
   EXPECT_EQ(jacobian(folder, {"Simple", "--inputs", folder / "single.safetensors"}).type("out.0").dtype,
             DType::f32);
 }
