@@ -7,6 +7,7 @@
 #include <set>
 
 #include "differences.h"
+#include "driver/op_support.h"
 #include "ir/builder.h"
 #include "ir/interpreter.h"
 #include "ir/program.h"
@@ -37,22 +38,6 @@ Tensor call(const OpDef& op, const Sample& sample) {
   Tensor result = op.evaluate.value({operands, sample.attributes, type});
   EXPECT_EQ(to_string(result.type()), to_string(type)) << "inferred and evaluated type differ";
   EXPECT_GE(op.cost.value({types, sample.attributes, type}).total(), 0);
-  return result;
-}
-
-/// The same call in another floating dtype, attributes included.
-Sample in_dtype(const Sample& sample, DType dtype) {
-  Sample result;
-  for (const Tensor& operand : sample.operands)
-    result.operands.push_back(is_floating(operand.dtype()) ? operand.converted(dtype) : operand);
-  for (const auto& [name, value] : sample.attributes.entries()) {
-    AttributeValue converted = value;
-    if (const DType* given = std::get_if<DType>(&value); given && is_floating(*given)) converted = dtype;
-    if (const auto* given = std::get_if<std::shared_ptr<const Tensor>>(&value);
-        given && is_floating((*given)->dtype()))
-      converted = std::make_shared<const Tensor>((*given)->converted(dtype));
-    result.attributes.set(name, std::move(converted));
-  }
   return result;
 }
 

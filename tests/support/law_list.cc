@@ -41,7 +41,7 @@ std::string orders(const Case& c) {
   for (const EliminationOrder& order : some_orders(c.program)) {
     const std::vector<Tensor> results = evaluate(jacobian_of(c.program, order).program, c.arguments);
     const auto blocks = std::span(results).subspan(c.program.outputs().size());
-    if (std::string wrong = difference(blocks, expected, 1e-10); !wrong.empty())
+    if (std::string wrong = difference(blocks, expected, 1e-11); !wrong.empty())
       return in_context("order " + order.name, wrong);
   }
   return "";
