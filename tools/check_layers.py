@@ -5,7 +5,7 @@ import pathlib
 import re
 import sys
 
-LAYERS = ("base tensor ir jacobian ops graph orders accumulation passes backends "
+LAYERS = ("base tensor attention ir jacobian ops graph orders accumulation passes backends "
           "frontends tasks driver cli").split()
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels against the reference on random shapes, masks and strides.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "attention/exact/attention.h"
+#include "attention/reference/reference_attention.h"
+#include "attention/attention_case.h"
+
+namespace loipe::attention::testing {
+
+namespace {
+
+/// What a computation writes.
+template <class E>
+struct Results {
+  using T = Accumulator<E>;
+  Array<E> o, q, k, v;
+  Array<T> lse, statistics;
+  std::vector<T> bias;
+
+  explicit Results(const Case<E>& c) {
+    Rng rng(static_cast<std::uint64_t>(c.shape.queries * 31 + c.shape.keys));
+    const Shape& s = c.shape;
+    o = Array<E>(s.heads, s.queries, s.value_size, rng), q = Array<E>(s.heads, s.queries, s.head_size, rng);
+    k = Array<E>(s.kv_heads, s.keys, s.head_size, rng), v = Array<E>(s.kv_heads, s.keys, s.value_size, rng);
+    lse = Array<T>(s.heads, s.queries, 1, rng), statistics = Array<T>(s.heads, s.queries, kStatistics, rng);
+    bias.resize(c.bias.size());
+  }
+  InputCotangents<E> inputs(const Case<E>& c) {
+    return {q.rows(), k.rows(), v.rows(), c.with_strides_of_bias(bias)};
+  }
+};
+
+/// A runner on new threads, in an order of tasks of its own.
+struct Threads {
+  int count;
+  Parallel parallel() { return {count, run, this}; }
+  static void run(void* self, std::int64_t tasks, void (*body)(void*, std::int64_t, int), void* closure) {
+    std::atomic<std::int64_t> next{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < static_cast<Threads*>(self)->count; ++t)
+      threads.emplace_back([&, t] {
+        for (std::int64_t task = next++; task < tasks; task = next++) body(closure, tasks - 1 - task, t);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+class Workspace {
+ public:
+  explicit Workspace(std::size_t bytes) : lines_(bytes / sizeof(Line) + 2) {
+    for (Line& line : lines_) std::fill(std::begin(line.bytes), std::end(line.bytes), std::byte{0xff});
+    bytes_ = bytes;
+  }
+  std::span<std::byte> bytes() { return {lines_.data()->bytes, bytes_}; }
+  /// Nothing behind the end was written.
+  bool is_whole() const { return lines_.back().bytes[63] == std::byte{0xff}; }
+
+ private:
+  struct alignas(64) Line {
+    std::byte bytes[64];
+  };
+  std::vector<Line> lines_;
+  std::size_t bytes_;
+};
+
+enum class Kind { forward, vjp, vjp_alone, jvp, vjp_jvp };
+
+template <class E>
+void run(Kind kind, const Case<E>& c, Results<E>& r, const Parallel& parallel) {
+  const Problem<E> p = c.problem();
+  const auto with_workspace = [&](std::size_t bytes, auto&& body) {
+    Workspace workspace(bytes);
+    body(workspace.bytes());
+    EXPECT_TRUE(workspace.is_whole());
+  };
+  if (kind == Kind::forward || kind == Kind::vjp)
+    with_workspace(forward_workspace(p, parallel.threads), [&](auto bytes) {
+      forward<E>(p, {r.o.rows(), r.lse.rows(), r.statistics.rows()}, parallel, bytes);
+    });
+  if (kind == Kind::vjp || kind == Kind::vjp_alone)
+    with_workspace(vjp_workspace(p, parallel.threads), [&](auto bytes) {
+      const Saved<E> saved = kind == Kind::vjp ? Saved<E>{r.o.rows(), r.statistics.rows()} : Saved<E>{};
+      vjp<E>(p, saved, c.cotangents(), r.inputs(c), parallel, bytes);
+    });
+  if (kind == Kind::jvp)
+    with_workspace(jvp_workspace(p, parallel.threads),
+                   [&](auto bytes) { jvp<E>(p, c.tangents(), {r.o.rows(), r.lse.rows()}, parallel, bytes); });
+  if (kind == Kind::vjp_jvp)
+    with_workspace(vjp_jvp_workspace(p, parallel.threads), [&](auto bytes) {
+      vjp_jvp<E>(p, c.cotangents(), c.tangents(), c.cotangent_tangents(), r.inputs(c), parallel, bytes);
+    });
+}
+
+template <class E>
+void run_reference(Kind kind, const Case<E>& c, Results<E>& r) {
+  const Problem<E> p = c.problem();
+  if (kind == Kind::forward || kind == Kind::vjp) reference::forward<E>(p, {r.o.rows(), r.lse.rows()});
+  if (kind == Kind::vjp || kind == Kind::vjp_alone) reference::vjp<E>(p, c.cotangents(), r.inputs(c));
+  if (kind == Kind::jvp) reference::jvp<E>(p, c.tangents(), {r.o.rows(), r.lse.rows()});
+  if (kind == Kind::vjp_jvp)
+    reference::vjp_jvp<E>(p, c.cotangents(), c.tangents(), c.cotangent_tangents(), r.inputs(c));
+}
+
+template <class E>
+struct Limits;
+template <>
+struct Limits<double> {
+  static constexpr double kRelative = 1e-11;
+};
+template <>
+struct Limits<float> {
+  static constexpr double kRelative = 5e-5;
+};
+template <>
+struct Limits<Bf16> {
+  static constexpr double kRelative = 2e-2;
+};
+
+template <class E>
+void expect_near(const Results<E>& got, const Results<E>& expected, const std::string& where) {
+  const double tolerance = Limits<E>::kRelative;
+  EXPECT_LT(deviation(got.o, expected.o), tolerance) << "o, " << where;
+  EXPECT_LT(deviation(got.lse, expected.lse), tolerance) << "lse, " << where;
+  EXPECT_LT(deviation(got.q, expected.q), tolerance) << "q, " << where;
+  EXPECT_LT(deviation(got.k, expected.k), tolerance) << "k, " << where;
+  EXPECT_LT(deviation(got.v, expected.v), tolerance) << "v, " << where;
+  double largest = 0, difference = 0;
+  for (std::size_t i = 0; i < got.bias.size(); ++i) {
+    largest = std::max(largest, std::abs(static_cast<double>(expected.bias[i])));
+    difference = std::max(difference, std::abs(static_cast<double>(got.bias[i] - expected.bias[i])));
+  }
+  EXPECT_LE(difference, tolerance * largest) << "bias, " << where;
+  EXPECT_EQ(got.q.written(), expected.q.written()) << where;
+  EXPECT_EQ(got.k.written(), expected.k.written()) << where;
+  EXPECT_EQ(got.v.written(), expected.v.written()) << where;
+  EXPECT_EQ(got.o.written(), expected.o.written()) << where;
+}
+
+template <class E>
+bool have_same_bits(const Results<E>& a, const Results<E>& b) {
+  return a.o == b.o && a.lse == b.lse && a.statistics == b.statistics && a.q == b.q && a.k == b.k &&
+         a.v == b.v && a.bias == b.bias;
+}
+
+constexpr Kind kKinds[] = {Kind::forward, Kind::vjp, Kind::vjp_alone, Kind::jvp, Kind::vjp_jvp};
+
+}  // namespace
+
+template <class E>
+class ExactAttention : public ::testing::Test {};
+using Elements = ::testing::Types<float, double, Bf16>;
+TYPED_TEST_SUITE(ExactAttention, Elements);
+
+TYPED_TEST(ExactAttention, EqualsTheReference) {
+  for (std::uint64_t seed = 0; seed < 60; ++seed)
+    for (const Kind kind : kKinds) {
+      Rng rng(seed);
+      const Case<TypeParam> c = random_case<TypeParam>(rng);
+      Results<TypeParam> got(c), expected(c);
+      run(kind, c, got, {});
+      run_reference(kind, c, expected);
+      expect_near(got, expected,
+                  std::to_string(seed) + ": " + c.text() + " kind " + std::to_string(static_cast<int>(kind)));
+    }
+}
+
+TYPED_TEST(ExactAttention, HasTheSameBitsForEveryNumberOfThreads) {
+  for (std::uint64_t seed = 0; seed < 10; ++seed)
+    for (const Kind kind : kKinds) {
+      Rng rng(seed);
+      const Case<TypeParam> c = random_case<TypeParam>(rng, 400);
+      Results<TypeParam> alone(c);
+      run(kind, c, alone, {});
+      for (const int threads : {2, 3, 7}) {
+        Threads pool{threads};
+        Results<TypeParam> together(c);
+        run(kind, c, together, pool.parallel());
+        EXPECT_TRUE(have_same_bits(alone, together))
+            << seed << ": " << c.text() << ", " << threads << " threads";
+      }
+    }
+}
+
+}  // namespace loipe::attention::testing
