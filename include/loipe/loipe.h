@@ -16,6 +16,7 @@
 #include <loipe/structured_block.h>
 #include <loipe/tensor.h>
 #include <loipe/trace.h>
+#include <loipe/transformer.h>
 
 namespace loipe {
 

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <loipe/derivative.h>
+
+#include <chrono>
+#include <cstdio>
+
+#include "base/text.h"
+#include "cli/arguments.h"
+#include "cli/command.h"
+#include "cli/interrupt.h"
+#include "cli/json.h"
+#include "driver/output_file.h"
+#include "driver/transformer_file.h"
+
+namespace loipe::cli {
+
+namespace {
+
+struct Options {
+  std::optional<std::string> inputs, out, dtype, threads, memory_limit;
+  std::string method = "exact", tolerance = "1e-2", backend = "jit";
+  bool dry_run = false;
+  bool json = false;
+};
+
+const std::vector<std::string> kMethods{"exact", "almost-linear", "clustered", "auto"};
+
+void check_method(const Options& options) {
+  parse_choice("--method", options.method, kMethods);
+  if (options.method != "exact" && options.method != "auto")
+    throw Unsupported("--method " + options.method + " is not available in this version; expected exact");
+}
+
+DerivativeOptions derivative_options(const Options& options, const TransformerFile& file) {
+  DerivativeOptions result;
+  result.of = {0};
+  for (const Argument& argument : file.arguments)
+    if (argument.name != "target") result.wrt.push_back(argument.name);
+  result.backend = options.backend;
+  if (options.threads) result.threads = parse_threads(*options.threads);
+  if (options.memory_limit) result.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
+  return result;
+}
+
+/// loss [1], output, grad.X, grad.<weight>.
+NamedTensors named_results(const TransformerFile& file, const DerivativeResult& result) {
+  NamedTensors tensors;
+  tensors.emplace_back("loss", Tensor({file.dtype, {1}}));
+  tensors.back().second.set(0, result.outputs[0].at(0));
+  tensors.emplace_back("output", result.outputs[1]);
+  std::size_t next = 0;
+  for (const Argument& argument : file.arguments)
+    if (argument.name != "target")
+      tensors.emplace_back("grad." + (argument.name == "X" ? std::string("X") : argument.name.substr(7)),
+                           result.derivatives[next++]);
+  return tensors;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+struct Report {
+  double compile_seconds = 0, seconds = 0;
+  std::optional<double> loss;
+  std::size_t peak_bytes = 0;
+};
+
+Json report_json(const Options& options, const TransformerFile& file, const Report& report) {
+  const TransformerModel& model = file.model;
+  Json json;
+  json["schema"] = kJsonSchema;
+  json["method"] = options.method == "auto" ? "exact" : options.method;
+  json["arch"] = model.arch == TransformerArch::stack ? "stack" : "gpt";
+  json["n"] = file.tokens;
+  json["layers"] = model.layers;
+  json["heads"] = model.heads;
+  json["head_size"] = model.head_size != 0 ? model.head_size : model.width / model.heads;
+  json["dtype"] = std::string(to_string(file.dtype));
+  json["loss"] = report.loss ? Json(*report.loss) : Json(nullptr);
+  json["compile_seconds"] = report.compile_seconds;
+  json["seconds"] = report.loss ? Json(report.seconds) : Json(nullptr);
+  json["peak_bytes"] = report.peak_bytes;
+  return json;
+}
+
+std::string report_text(const TransformerFile& file, const Report& report) {
+  char numbers[160];
+  std::snprintf(numbers, sizeof numbers, "compiled in %.2f s, peak %.1f MiB", report.compile_seconds,
+                static_cast<double>(report.peak_bytes) / (1 << 20));
+  std::string text = std::to_string(file.tokens) + " tokens, " + std::to_string(file.model.layers) +
+                     " layers, " + std::to_string(file.model.heads) + " heads: " + numbers;
+  if (!report.loss) return text + "\n";
+  std::snprintf(numbers, sizeof numbers, ", loss and gradient in %.3f s, loss %.7g\n", report.seconds,
+                *report.loss);
+  return text + numbers;
+}
+
+int run(const Options& options, const Terminal&) {
+  check_method(options);
+  const std::string& path = required("--inputs", options.inputs);
+  if (!options.dry_run) check_writable(required("--out", options.out));
+  std::optional<DType> dtype;
+  if (options.dtype) dtype = parse_floating("--dtype", *options.dtype);
+  const TransformerFile file = read_transformer(path, dtype);
+  Report report;
+  auto start = std::chrono::steady_clock::now();
+  const Derivative gradient = derivative_of_function(
+      DerivativeKind::gradient, [&](std::span<const Traced> a) { return file.traced(a); }, file.arguments,
+      derivative_options(options, file));
+  report.compile_seconds = seconds_since(start);
+  report.peak_bytes = gradient.peak_bytes();
+  if (!options.dry_run) {
+    start = std::chrono::steady_clock::now();
+    const DerivativeResult result = gradient(file.inputs);
+    report.seconds = seconds_since(start);
+    report.loss = result.outputs[0].at(0);
+    const UninterruptedSection section;
+    write_safetensors(*options.out, named_results(file, result));
+  }
+  if (options.json) print_json(report_json(options, file, report));
+  else print(report_text(file, report));
+  return 0;
+}
+
+Action declare(CLI::App& app, Terminal& terminal) {
+  auto options = std::make_shared<Options>();
+  app.add_option("--inputs", options->inputs,
+                 "safetensors file with X, target, weight.<name> and metadata arch, layers, heads, ...")
+      ->option_text("FILE");
+  app.add_option("--out", options->out, "safetensors file for loss, output, grad.X, grad.<name>")
+      ->option_text("FILE");
+  app.add_option("--method", options->method, "of attention: exact (default)")->option_text("METHOD");
+  app.add_option("--tolerance", options->tolerance, "relative error that approximate methods may have")
+      ->option_text("T");
+  app.add_option("--dtype", options->dtype, "f32 or f64 (default: that of X)")->option_text("DTYPE");
+  app.add_option("--threads", options->threads, "threads of one run (default 0: all cores)")
+      ->option_text("N");
+  app.add_option(
+         "--memory-limit", options->memory_limit,
+         "recompute activations, else refuse what needs more bytes; suffixes k, M, G, T (exit code 4)")
+      ->option_text("BYTES");
+  app.add_option("--backend", options->backend, "jit or reference")->option_text("NAME");
+  app.add_flag("--dry-run", options->dry_run, "compile, print peak bytes, and run nothing");
+  app.add_flag("--json", options->json, "print a description as JSON");
+  return [options, &terminal] { return run(*options, terminal); };
+}
+
+}  // namespace
+
+const Command kTransformerCommand{
+    "transformer", "Compute loss and all gradients of a multi-layer transformer",
+    "  loipe transformer --inputs model.safetensors --out grads.safetensors\n"
+    "  loipe transformer --inputs model.safetensors --out grads.safetensors --dtype f64 --memory-limit 2G\n"
+    "  loipe transformer --inputs model.safetensors --dry-run",
+    declare};
+
+}  // namespace loipe::cli

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "frontends/transformer/layers.h"
+
+#include <loipe/attention.h>
+
+#include "base/text.h"
+
+namespace loipe {
+
+namespace {
+
+constexpr double kNormEps = 1e-5;
+
+const std::vector<std::string> kActivations{"gelu", "relu", "silu", "tanh", "identity"};
+const std::vector<std::string> kArchs{"stack", "gpt"};
+
+std::size_t place_of(std::string_view text, const std::vector<std::string>& names, std::string_view what) {
+  for (std::size_t i = 0; i < names.size(); ++i)
+    if (names[i] == text) return i;
+  throw UserError("unknown " + std::string(what) + " '" + shortened(std::string(text)) + "'" +
+                  did_you_mean(std::string(text), names) + ": expected " + join(names, ", "));
+}
+
+Traced activated(Activation activation, const Traced& x) {
+  switch (activation) {
+    case Activation::gelu: return gelu(x, GeluForm::tanh);
+    case Activation::relu: return relu(x);
+    case Activation::silu: return silu(x);
+    case Activation::tanh: return tanh(x);
+    case Activation::identity: return x;
+  }
+  throw InternalError("unknown activation");
+}
+
+/// x W + b, with b along the last axis.
+Traced affine(const Traced& x, const Traced& weight, const Traced& bias) {
+  const Traced product = matmul(x, weight);
+  return product + broadcast_in_dim(bias, product.shape(), {1});
+}
+
+/// [tokens, heads size] as [heads, tokens, size].
+Traced split_heads(const Traced& x, std::int64_t heads) {
+  const Shape shape = x.shape();
+  return transpose(reshape(x, {shape[0], heads, shape[1] / heads}), {1, 0, 2});
+}
+
+Traced merge_heads(const Traced& x) {
+  const Shape shape = x.shape();
+  return reshape(transpose(x, {1, 0, 2}), {shape[1], shape[0] * shape[2]});
+}
+
+Traced self_attention(const TransformerModel& model, const Traced& q, const Traced& k, const Traced& v) {
+  AttentionOptions options;
+  options.causal = model.causal;
+  options.scale = model.scale;
+  options.window = model.window;
+  return merge_heads(attention(split_heads(q, model.heads), split_heads(k, model.key_heads),
+                               split_heads(v, model.key_heads), options));
+}
+
+Traced stack_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> w) {
+  const Traced attended = self_attention(model, matmul(x, w[0]), matmul(x, w[1]), matmul(x, w[2]));
+  const Traced z = model.residual ? x + attended : attended;
+  const Traced f = activated(model.activation, matmul(z, w[3]));
+  return model.residual ? z + f : f;
+}
+
+Traced gpt_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> w) {
+  const Traced n1 = layer_norm(x, w[0], w[1], kNormEps);
+  const Traced attended =
+      self_attention(model, affine(n1, w[2], w[3]), affine(n1, w[4], w[5]), affine(n1, w[6], w[7]));
+  const Traced z = x + affine(attended, w[8], w[9]);
+  const Traced n2 = layer_norm(z, w[10], w[11], kNormEps);
+  return z + affine(activated(model.activation, affine(n2, w[12], w[13])), w[14], w[15]);
+}
+
+void expect_at_least(std::string_view what, std::int64_t value, std::int64_t least) {
+  if (value < least)
+    throw UserError("transformer: " + std::string(what) + " is " + std::to_string(value) +
+                    ", expected at least " + std::to_string(least));
+}
+
+}  // namespace
+
+Activation parse_activation(std::string_view text) {
+  return static_cast<Activation>(place_of(text, kActivations, "activation"));
+}
+
+TransformerArch parse_transformer_arch(std::string_view text) {
+  return static_cast<TransformerArch>(place_of(text, kArchs, "arch"));
+}
+
+TransformerModel completed(const TransformerModel& model) {
+  TransformerModel full = model;
+  expect_at_least("layers", full.layers, 0);
+  expect_at_least("heads", full.heads, 1);
+  expect_at_least("width", full.width, 1);
+  if (full.key_heads == 0) full.key_heads = full.heads;
+  if (full.key_heads < 0 || full.heads % full.key_heads != 0)
+    throw UserError("transformer: " + std::to_string(full.heads) + " heads are no multiple of " +
+                    std::to_string(full.key_heads) + " key heads");
+  if ((full.head_size == 0 || full.value_size == 0) && full.width % full.heads != 0)
+    throw UserError("transformer: " + std::to_string(full.heads) + " heads do not divide the width " +
+                    std::to_string(full.width));
+  if (full.head_size == 0) full.head_size = full.width / full.heads;
+  if (full.value_size == 0) full.value_size = full.width / full.heads;
+  if (full.hidden == 0) full.hidden = 4 * full.width;
+  for (const auto& [what, value] :
+       {std::pair("head_size", full.head_size), std::pair("value_size", full.value_size),
+        std::pair("hidden", full.hidden)})
+    expect_at_least(what, value, 1);
+  if (full.arch == TransformerArch::stack && full.heads * full.value_size != full.width)
+    throw UserError("transformer: the heads of a stack have " + std::to_string(full.heads * full.value_size) +
+                    " values together, expected the width " + std::to_string(full.width));
+  return full;
+}
+
+std::vector<Argument> layer_weights(const TransformerModel& m, DType dtype) {
+  const std::int64_t d = m.width, q = m.heads * m.head_size, k = m.key_heads * m.head_size,
+                     v = m.key_heads * m.value_size, o = m.heads * m.value_size, h = m.hidden;
+  std::vector<std::pair<const char*, Shape>> list;
+  if (m.arch == TransformerArch::stack)
+    list = {{"W_Q", {d, q}}, {"W_K", {d, k}}, {"W_V", {d, v}}, {"W_g", {d, d}}};
+  else
+    list = {{"ln1_gamma", {d}}, {"ln1_beta", {d}}, {"W_Q", {d, q}},    {"b_Q", {q}},
+            {"W_K", {d, k}},    {"b_K", {k}},      {"W_V", {d, v}},    {"b_V", {v}},
+            {"W_O", {o, d}},    {"b_O", {d}},      {"ln2_gamma", {d}}, {"ln2_beta", {d}},
+            {"W_1", {d, h}},    {"b_1", {h}},      {"W_2", {h, d}},    {"b_2", {d}}};
+  std::vector<Argument> weights;
+  for (auto& [name, shape] : list) weights.push_back({name, {dtype, std::move(shape)}});
+  return weights;
+}
+
+std::vector<Argument> final_weights(const TransformerModel& model, DType dtype) {
+  if (model.arch == TransformerArch::stack) return {};
+  return {{"lnf_gamma", {dtype, {model.width}}}, {"lnf_beta", {dtype, {model.width}}}};
+}
+
+Traced transformer_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> weights) {
+  return model.arch == TransformerArch::stack ? stack_layer(model, x, weights) : gpt_layer(model, x, weights);
+}
+
+}  // namespace loipe
