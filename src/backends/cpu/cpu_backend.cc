@@ -52,7 +52,7 @@ std::unique_ptr<Executable> compile_within(const Program& program, int threads, 
   for (const cpu::TilingOptions& tiling : tilings(options.disabled)) {
     Attempt& attempt = attempts.emplace_back();
     attempt.plan = cpu::lower(program, cpu::kernels_of_this_cpu(),
-                              {tiling, options.disabled, options.report ? &attempt.log : nullptr});
+                              {tiling, options.disabled, options.report ? &attempt.log : nullptr, threads});
     if (limit == 0 || needed(attempt) <= limit) return executable(attempt);
   }
   while (threads > 1) {

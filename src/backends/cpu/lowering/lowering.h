@@ -3,7 +3,9 @@
 
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "backends/cpu/kernel_collector.h"
@@ -21,6 +23,7 @@ struct LoweringOptions {
   TilingOptions tiling = {};
   DisabledPasses disabled = {};
   PassLog* log = nullptr;  ///< null: nobody wants to know
+  int threads = 1;         ///< of a run, at most
 };
 
 /// Compiles a program to steps, in time linear in its size but for the planning of
@@ -58,6 +61,14 @@ class Lowering {
   bool is_tile() const { return !compiles_kernels_; }
   bool does(BackendPass pass) const { return !options_.disabled.contains(pass); }
   PassLog* log() const { return options_.log; }
+  int threads() const { return options_.threads; }
+
+  /// What the step of a node leaves in memory beside its value, for steps that read the value.
+  std::optional<StridedView> beside(Value node) const {
+    const auto found = beside_.find(node.index);
+    return found == beside_.end() ? std::nullopt : std::optional(found->second);
+  }
+  void set_beside(Value node, StridedView view) { beside_.emplace(node.index, std::move(view)); }
 
   /// Where the value lies; runs the group that computes it if that is still open.
   const StridedView& view(Value v);
@@ -118,6 +129,7 @@ class Lowering {
   std::vector<std::uint32_t> pending_;  ///< per buffer: uses to come of the values that lie there
   std::vector<StridedView> views_;      ///< per value
   std::vector<bool> is_defined_;        ///< per value
+  std::unordered_map<std::uint32_t, StridedView> beside_;
   Fusion fusion_;
 };
 

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "backends/cpu/steps/reference_step.h"
+#include "ops/native.h"
 
 namespace loipe::cpu {
 
@@ -19,6 +20,8 @@ std::unordered_map<const OpDef*, OpLowering> make_lowerings() {
   };
   for (const OpDef* op : all_ops())
     if (has_elementwise_kernel(*op)) add(op->name, lower_elementwise, kAddsToGroup);
+  for (const OpDef* op : all_ops())
+    if (ops::native_evaluation(*op) != nullptr) add(op->name, lower_natively);
   add("integer_pow", lower_integer_pow, kAddsToGroup);
   add("convert_element_type", lower_convert, kAddsToGroup);
   add("stop_gradient", lower_stop_gradient, kAddsToGroup);

@@ -17,7 +17,8 @@ struct OpLowering {
 /// True for ops that lower_elementwise serves.
 bool has_elementwise_kernel(const OpDef& op);
 
-/// Ops that are not in the list run by their reference evaluation.
+/// Ops that are not in the list run by kernels of their own (ops/native.h), or else by their
+/// reference evaluation.
 OpLowering lowering_of(const OpDef& op);
 
 // Elementwise: added to a group, or by reference evaluation for dtypes without kernels.
@@ -47,6 +48,7 @@ void lower_iota(Lowering& lowering, Value node);
 void lower_reduce(Lowering& lowering, Value node);
 void lower_einsum(Lowering& lowering, Value node);
 void lower_dot_general(Lowering& lowering, Value node);
+void lower_natively(Lowering& lowering, Value node);
 void lower_by_reference(Lowering& lowering, Value node);
 
 }  // namespace loipe::cpu
