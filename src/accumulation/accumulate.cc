@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "accumulation/accumulate.h"
 
+#include <map>
+
 #include "accumulation/seeding.h"
 #include "base/check.h"
+#include "base/text.h"
 #include "graph/linearize.h"
 #include "jacobian/arithmetic.h"
 #include "jacobian/batch.h"
@@ -20,28 +23,77 @@ DType working_dtype(const Program& program) {
   return DType::f32;
 }
 
-/// Vertex of each published number; pruned vertices have none.
-std::vector<std::int64_t> vertices_by_number(const CompGraph& graph) {
-  std::vector<std::int64_t> result;
-  for (VertexId v = 0; v < graph.vertex_count(); ++v) {
-    const auto number = static_cast<std::size_t>(graph.vertex(v).number);
-    if (number >= result.size()) result.resize(number + 1, -1);
-    if (number > 0) result[number] = v;
+/// The vertices that orders name; pruned ones are absent.
+class NamedVertices {
+ public:
+  NamedVertices(const CompGraph& graph, const Program& program) {
+    for (VertexId v = 0; v < graph.vertex_count(); ++v) {
+      const Vertex& vertex = graph.vertex(v);
+      // Arguments come first, and before the copies that outputs make of them.
+      if (vertex.number == 0) arguments_.try_emplace(vertex.value.index, v);
+      const auto number = static_cast<std::size_t>(vertex.number);
+      if (number >= by_number_.size()) by_number_.resize(number + 1);
+      if (number > 0) by_number_[number] = v;
+    }
+    for (Value argument : program.arguments()) values_.push_back(argument.index);
   }
-  return result;
+
+  std::optional<VertexId> of(int node) const {
+    if (node > 0) {
+      const auto number = static_cast<std::size_t>(node);
+      return number < by_number_.size() ? by_number_[number] : std::nullopt;
+    }
+    const auto found = arguments_.find(values_[static_cast<std::size_t>(-node)]);
+    return found == arguments_.end() ? std::nullopt : std::optional(found->second);
+  }
+
+ private:
+  std::vector<std::optional<VertexId>> by_number_;
+  std::map<std::uint32_t, VertexId> arguments_;  ///< by value
+  std::vector<std::uint32_t> values_;            ///< of the arguments
+};
+
+bool is_between_edges(const CompGraph& graph, VertexId v) {
+  return !graph.in_edges(v).empty() && !graph.out_edges(v).empty();
 }
 
-void eliminate_all(Elimination& elimination, const EliminationOrder& order,
+/// Moves whose vertices are pruned, or whose edge is zero here, have nothing to do.
+void play_move(Elimination& elimination, const NamedVertices& vertices, const EliminationMove& move) {
+  const auto first = vertices.of(move.first);
+  const auto second = move.kind == EliminationMove::Kind::vertex ? first : vertices.of(move.second);
+  if (!first || !second) return;
+  switch (move.kind) {
+    case EliminationMove::Kind::vertex: return elimination.eliminate_vertex(*first);
+    case EliminationMove::Kind::front: return elimination.eliminate_front(*first, *second);
+    case EliminationMove::Kind::back: return elimination.eliminate_back(*first, *second);
+  }
+}
+
+/// Of those that orders eliminate: an output that is given twice is not among them.
+void check_nothing_is_left(const CompGraph& graph, const NamedVertices& vertices, const Program& program,
+                           const EliminationOrder& order) {
+  std::vector<std::string> left;
+  for (int number : eliminable_vertices(program))
+    if (const auto v = vertices.of(number); v && is_between_edges(graph, *v))
+      left.push_back(std::to_string(number));
+  if (!left.empty())
+    throw UserError("order '" + order.name + "' leaves vertices with edges in and out: " + join(left, ", ") +
+                    "; expected moves that eliminate them, such as [\"vertex\", " + left.front() + "]");
+}
+
+void eliminate_all(Elimination& elimination, const Program& program, const EliminationOrder& order,
                    const std::vector<VertexId>& first) {
-  const std::vector<std::int64_t> by_number = vertices_by_number(elimination.graph());
+  const NamedVertices vertices(elimination.graph(), program);
   auto eliminate = [&](VertexId v) {
     if (elimination.graph().vertex(v).kind == VertexKind::intermediate) elimination.eliminate_vertex(v);
   };
   for (VertexId v : first) eliminate(v);
   for (int number : order.vertices)
-    if (static_cast<std::size_t>(number) < by_number.size() &&
-        by_number[static_cast<std::size_t>(number)] >= 0)
-      eliminate(static_cast<VertexId>(by_number[static_cast<std::size_t>(number)]));
+    if (const auto vertex = vertices.of(number)) eliminate(*vertex);
+  for (const EliminationMove& move : order.moves) play_move(elimination, vertices, move);
+  // Seeds take the place of arguments, whose edges moves may have named.
+  if (order.has_moves() && first.empty())
+    check_nothing_is_left(elimination.graph(), vertices, program, order);
   // What is outside the numbering: an output that is given twice, what seeds hang on.
   for (VertexId v : elimination.graph().intermediates())
     if (!elimination.graph().in_edges(v).empty() || !elimination.graph().out_edges(v).empty()) eliminate(v);
@@ -158,7 +210,7 @@ Accumulation accumulate(const Program& program, const AccumulationRequest& reque
   const std::size_t first = builder.program().size();
   const ActualCost before = recorder.cost();
   Elimination elimination(recorder, builder.program(), result.graph);
-  eliminate_all(elimination, request.order, seeded);
+  eliminate_all(elimination, program, request.order, seeded);
   result.cost = {recorder.cost().multiplications - before.multiplications,
                  recorder.cost().additions - before.additions};
   result.counted = count_operations(builder.program(), first, builder.program().size());

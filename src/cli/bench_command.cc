@@ -22,6 +22,9 @@ std::vector<std::string> default_orders(const Subject& subject) {
   std::vector<std::string> names = subject_order_names(subject);
   const bool is_published = std::ranges::find(names, "alphagrad") != names.end();
   std::erase(names, is_published ? "markowitz" : "markowitz-published");
+  // Of the shipped orders, the one for what is executed.
+  if (std::erase_if(names, [](const std::string& name) { return name.starts_with("best-"); }) > 0)
+    names.emplace_back("best");
   return names;
 }
 

@@ -4,6 +4,7 @@
 #include "cli/command.h"
 #include "cli/json.h"
 #include "cli/table.h"
+#include "driver/counted_cost.h"
 
 namespace loipe::cli {
 
@@ -13,6 +14,7 @@ struct Options {
   SubjectOptions subject;
   std::optional<std::string> order;
   bool corrected = false;
+  bool time = false;
   bool json = false;
 
   PublishedGraph graph() const { return corrected ? PublishedGraph::corrected : PublishedGraph::reference; }
@@ -20,6 +22,12 @@ struct Options {
 
 std::string number(std::int64_t value) { return with_thousands(value); }
 std::string number(std::optional<std::int64_t> value) { return value ? with_thousands(*value) : "-"; }
+
+std::string microseconds(double seconds) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.4g", 1e6 * seconds);
+  return text;
+}
 
 int vertex_count(const Program& program) {
   const std::vector<int> numbers = program.vertex_numbers();
@@ -34,9 +42,25 @@ std::string heading(const Subject& subject, const Program& program) {
          std::to_string(eliminable_vertices(program).size()) + " to eliminate";
 }
 
+/// Predicted seconds of orders, where they are asked for.
+class Times {
+ public:
+  Times(const Options& options, const Subject& subject, const Program& program) {
+    if (options.time) cost_.emplace(subject, program, Objective::time, time_constants_of_this_machine());
+  }
+
+  std::optional<double> of(const EliminationOrder& order) const {
+    if (!cost_) return std::nullopt;
+    return 1e-12 * static_cast<double>(cost_->of(order).cost);
+  }
+
+ private:
+  std::optional<CountedCost> cost_;
+};
+
 void print_one(const Options& options, const Subject& subject, const Program& program) {
-  const EliminationOrder order =
-      subject_order(options.order.value_or("reverse"), subject, program, options.graph());
+  const EliminationOrder order = subject_order(options.order.value_or("reverse"), subject, program,
+                                               options.graph(), Objective::published);
   const OrderCounts counts = count_order(subject, program, order, options.graph());
   Json json;
   json["schema"] = kJsonSchema;
@@ -45,7 +69,7 @@ void print_one(const Options& options, const Subject& subject, const Program& pr
   json["batch"] = subject.batch().value_or(1);
   json["order_name"] = order.name;
   json["vertices"] = vertex_count(program);
-  json["eliminated"] = order.vertices.size();
+  json["eliminated"] = order.has_moves() ? order.moves.size() : order.vertices.size();
   json["multiplications"] = multiplications_json(counts);
   json["additions"] = additions_json(counts);
   json["executed"] = operations_json(counts.executed);
@@ -53,22 +77,35 @@ void print_one(const Options& options, const Subject& subject, const Program& pr
   json["fill_ins"] = counts.statistics.fill_ins;
   json["absorptions"] = counts.statistics.absorptions;
   json["peak_live_elements"] = counts.statistics.peak_elements;
+  if (const auto seconds = Times(options, subject, program).of(order)) json["predicted_seconds"] = *seconds;
   json["corrected"] = options.corrected;
-  json["order"] = order.vertices;
+  add_order(json, order, program);
   print_json(json);
 }
 
 void print_table(const Options& options, const Subject& subject, const Program& program) {
   const std::vector<std::string> names =
       options.order ? std::vector<std::string>{*options.order} : subject_order_names(subject);
-  Table table({"order", "published mul", "actual mul", "actual add", "folded mul", "folded add", "products",
-               "fill-ins", "peak live"});
+  const Times times(options, subject, program);
+  std::vector<std::string> columns{"order",      "published mul", "actual mul", "actual add", "folded mul",
+                                   "folded add", "products",      "fill-ins",   "peak live"};
+  if (options.time) columns.emplace_back("predicted us");
+  Table table(columns);
   for (const std::string& name : names) {
-    const EliminationOrder order = subject_order(name, subject, program, options.graph());
+    const EliminationOrder order =
+        subject_order(name, subject, program, options.graph(), Objective::published);
     const OrderCounts c = count_order(subject, program, order, options.graph());
-    table.add({name, number(c.published), number(c.actual_multiplications), number(c.actual_additions),
-               number(c.folded_multiplications), number(c.folded_additions), number(c.statistics.products),
-               number(c.statistics.fill_ins), number(c.statistics.peak_elements)});
+    std::vector<std::string> row{name,
+                                 number(c.published),
+                                 number(c.actual_multiplications),
+                                 number(c.actual_additions),
+                                 number(c.folded_multiplications),
+                                 number(c.folded_additions),
+                                 number(c.statistics.products),
+                                 number(c.statistics.fill_ins),
+                                 number(c.statistics.peak_elements)};
+    if (const auto seconds = times.of(order)) row.push_back(microseconds(*seconds));
+    table.add(row);
   }
   print(heading(subject, program) + "\n\n" + table.text() +
         "\npublished: by the counting rule of the AlphaGrad papers (- where it does not apply)\n"
@@ -88,14 +125,15 @@ int run(const Options& options) {
 Action declare(CLI::App& app, Terminal&) {
   auto options = std::make_shared<Options>();
   options->subject.declare(app);
-  app.add_option(
-         "--order", options->order,
-         "forward, reverse, markowitz, markowitz-published, alphagrad, best, random:SEED or a JSON file "
-         "(default: a table of all; with --json reverse)")
+  app.add_option("--order", options->order,
+                 "forward, reverse, markowitz, markowitz-published, alphagrad, best (that for the published "
+                 "count; best-actual, best-folded), random:SEED or a JSON file "
+                 "(default: a table of all; with --json reverse)")
       ->option_text("ORDER");
   app.add_flag("--corrected", options->corrected,
                "published counts on the true graph, where the reference implementation misplaces edges "
                "(BlackScholes_Jacobian)");
+  app.add_flag("--time", options->time, "also the predicted time of one run on this machine");
   app.add_flag("--json", options->json, "print JSON");
   return [options] { return run(*options); };
 }

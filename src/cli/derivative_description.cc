@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "base/text.h"
+#include "orders/moves.h"
 
 namespace loipe::cli {
 
@@ -23,7 +24,8 @@ Json tensors_json(std::span<const TensorType> types, const std::function<std::st
   return list;
 }
 
-std::string vertex_list(const EliminationOrder& order) {
+std::string vertex_list(const EliminationOrder& order, const Program& program) {
+  if (order.has_moves()) return to_string(order.moves, program);
   std::vector<std::string> vertices;
   for (int vertex : order.vertices) vertices.push_back(std::to_string(vertex));
   return join(vertices, " ");
@@ -49,7 +51,7 @@ Json description_json(const TaskJacobian& jacobian, const Subject& subject, cons
       tensors_json(jacobian.input_types(), [&](std::size_t i) { return jacobian.tensor_name(i); });
   json["results"] =
       tensors_json(jacobian.result_types(), [&](std::size_t i) { return jacobian.result_name(i); });
-  json["order"] = jacobian.order().vertices;
+  add_order(json, jacobian.order(), jacobian.program());
   if (const EliminationOrder* outer = jacobian.outer_order()) {
     json["outer_order_name"] = outer->name;
     json["outer_order"] = outer->vertices;
@@ -70,7 +72,7 @@ std::string description_text(const TaskJacobian& jacobian, const Subject& subjec
   text += "additions        actual " + with_thousands(counts.actual_additions) + ", folded " +
           with_thousands(counts.folded_additions) + "\n";
   text += "peak bytes       " + with_thousands(static_cast<std::int64_t>(jacobian.peak_bytes())) + "\n";
-  return text + "vertices         " + vertex_list(jacobian.order()) + "\n";
+  return text + "vertices         " + vertex_list(jacobian.order(), jacobian.program()) + "\n";
 }
 
 }  // namespace loipe::cli

@@ -2,6 +2,7 @@
 #include "cli/json.h"
 
 #include "cli/terminal.h"
+#include "orders/moves.h"
 
 namespace loipe::cli {
 
@@ -22,6 +23,11 @@ Json operations_json(const OpCost& cost) {
           {"additions", cost.additions},
           {"divisions", cost.divisions},
           {"functions", cost.functions}};
+}
+
+void add_order(Json& json, const EliminationOrder& order, const Program& program) {
+  json["order"] = order.has_moves() ? Json(nullptr) : Json(order.vertices);
+  if (order.has_moves()) json["moves"] = moves_to_json(order.moves, program);
 }
 
 void print_json(const Json& json) {

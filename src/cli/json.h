@@ -17,6 +17,9 @@ Json multiplications_json(const OrderCounts& counts);
 Json additions_json(const OrderCounts& counts);
 Json operations_json(const OpCost& cost);
 
+/// "order": the vertices; null beside "moves" where edges are eliminated.
+void add_order(Json& json, const EliminationOrder& order, const Program& program);
+
 /// Prints one object and a newline.
 void print_json(const Json& json);
 

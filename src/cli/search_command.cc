@@ -9,6 +9,7 @@
 #include "cli/json.h"
 #include "driver/output_file.h"
 #include "driver/search.h"
+#include "orders/moves.h"
 
 namespace loipe::cli {
 
@@ -16,17 +17,15 @@ namespace {
 
 struct Options {
   SubjectOptions subject;
-  std::string method = "auto", objective = "published", moves = "vertex";
+  std::string method = "auto", moves = "vertex";
   std::string budget = "10", seed = "0", threads = "0";
-  std::optional<std::string> out, agent, plot;
+  std::optional<std::string> objective, out, agent, plot;
   bool no_reduce = false, corrected = false, json = false;
 
   PublishedGraph graph() const { return corrected ? PublishedGraph::corrected : PublishedGraph::reference; }
 };
 
 const std::vector<std::string> kMethods{"auto", "greedy", "beam", "anneal", "exact", "alphagrad"};
-const std::vector<std::string> kObjectives{"published", "actual", "folded", "time"};
-
 search::Method parse_method(const std::string& text) {
   parse_choice("--method", text, kMethods);
   if (text == "alphagrad")
@@ -45,18 +44,6 @@ double parse_seconds(const std::string& text) {
   return seconds;
 }
 
-void refuse_what_is_to_come(const Options& options) {
-  parse_choice("--objective", options.objective, kObjectives);
-  if (options.objective != "published" && options.objective != "actual")
-    throw Unsupported("--objective " + options.objective +
-                      " is not available in this version; expected published or actual");
-  parse_choice("--moves", options.moves, {"vertex", "edge"});
-  if (options.moves == "edge")
-    throw Unsupported("--moves edge is not available in this version; expected vertex");
-  if (options.agent) throw Unsupported("--agent is not available in this version: there is no agent to play");
-  if (options.plot) throw Unsupported("--plot is not available in this version; --json has the history");
-}
-
 search::SearchOptions search_options(const Options& options) {
   search::SearchOptions search;
   search.method = parse_method(options.method);
@@ -67,7 +54,23 @@ search::SearchOptions search_options(const Options& options) {
   return search;
 }
 
-void print_json_result(const Options& options, const Subject& subject, const search::SearchOptions& search,
+/// Costs as people and JSON want them: seconds, or counts.
+Json cost_json(Objective objective, std::int64_t cost) {
+  return objective == Objective::time ? Json(1e-12 * static_cast<double>(cost)) : Json(cost);
+}
+
+std::string cost_text(Objective objective, std::int64_t cost) {
+  if (objective != Objective::time) return with_thousands(cost) + " " + unit_of(objective);
+  char text[48];
+  std::snprintf(text, sizeof text, "%.4g microseconds", 1e-6 * static_cast<double>(cost));
+  return text;
+}
+
+EliminationOrder order_of(const search::SearchResult& result) {
+  return {"search", result.order, result.moves};
+}
+
+void print_json_result(const Subject& subject, const Program& program, const SubjectSearchOptions& options,
                        const SubjectSearch& found) {
   const search::SearchResult& result = found.result;
   Json json;
@@ -77,57 +80,92 @@ void print_json_result(const Options& options, const Subject& subject, const sea
   json["batch"] = subject.batch().value_or(1);
   json["multiplications"] = multiplications_json(found.counts);
   json["additions"] = additions_json(found.counts);
-  json["objective"] = options.objective;
+  json["objective"] = to_string(options.objective);
+  json["cost"] = cost_json(options.objective, result.cost);
   json["method"] = result.method;
-  json["lower_bound"] = result.lower_bound ? Json(*result.lower_bound) : Json(nullptr);
+  json["lower_bound"] =
+      result.lower_bound ? cost_json(options.objective, *result.lower_bound) : Json(nullptr);
   json["optimal"] = result.is_optimal();
   json["seconds"] = result.seconds;
-  json["seed"] = search.seed;
+  json["seed"] = options.search.seed;
   json["graph"] = found.graph_hash;
-  json["order"] = result.order;
-  json["history"] = result.history;
+  add_order(json, order_of(result), program);
+  json["history"] = Json::array();
+  for (const search::HistoryPoint& point : result.history)
+    json["history"].push_back({point.seconds, cost_json(options.objective, point.cost)});
   print_json(json);
 }
 
-void print_text_result(const Options& options, const Subject& subject, const SubjectSearch& found) {
+void print_text_result(const Subject& subject, const Program& program, const SubjectSearchOptions& options,
+                       const SubjectSearch& found) {
   const search::SearchResult& result = found.result;
-  std::string text =
-      subject.name() + ": " + with_thousands(result.cost) + " multiplications (" + options.objective + "), ";
+  std::string text = subject.name() + ": " + cost_text(options.objective, result.cost) + " (" +
+                     (options.objective == Objective::time ? "predicted " : "") +
+                     to_string(options.objective) + "), ";
   if (result.is_optimal()) text += "proved optimal";
-  else if (result.lower_bound) text += "at least " + with_thousands(*result.lower_bound) + " by proof";
+  else if (result.lower_bound)
+    text += "at least " + cost_text(options.objective, *result.lower_bound) + " by proof";
   else text += "no lower bound known";
   char seconds[32];
   std::snprintf(seconds, sizeof seconds, "%.2f", result.seconds);
   text += "; found by " + result.method + " in " + seconds + " s\n";
   text += "published " + (found.counts.published ? with_thousands(*found.counts.published) : "-") +
           ", actual " + with_thousands(found.counts.actual_multiplications) + ", folded " +
-          with_thousands(found.counts.folded_multiplications) + " multiplications; " +
-          std::to_string(result.reduced) + " of " + std::to_string(result.order.size()) +
-          " vertices were eliminated safely before the search\norder:";
+          with_thousands(found.counts.folded_multiplications) + " multiplications and " +
+          with_thousands(found.counts.folded_additions) + " additions\n";
+  if (result.reduced > 0)
+    text += std::to_string(result.reduced) + " vertices were eliminated safely before the search\n";
+  if (!result.moves.empty()) return print(text + "moves: " + to_string(result.moves, program) + "\n");
+  text += "order:";
   for (int vertex : result.order) text += " " + std::to_string(vertex);
   print(text + "\n");
 }
 
+SubjectSearchOptions parse(const Options& options) {
+  SubjectSearchOptions search{search_options(options)};
+  search.graph = options.graph();
+  // Named methods and edges are parts of the published game; without them, time counts.
+  const bool is_plain = options.method == "auto" && options.moves == "vertex";
+  search.objective =
+      parse_objective(options.objective.value_or(is_plain ? "time" : "published"), "--objective");
+  const bool has_edges = parse_choice("--moves", options.moves, {"vertex", "edge"}) == "edge";
+  search.moves = has_edges ? search::MoveSet::edge : search::MoveSet::vertex;
+  if (options.agent) throw Unsupported("--agent is not available in this version: there is no agent to play");
+  return search;
+}
+
+/// A bar with the best cost and the time left.
+auto progress_on(const Terminal& terminal, const SubjectSearchOptions& options) {
+  return [&terminal, objective = options.objective, budget = options.search.budget_seconds](
+             double seconds, std::int64_t cost) {
+    char left[32];
+    std::snprintf(left, sizeof left, "%.0f s left", std::max(0.0, budget - seconds));
+    terminal.progress("search, best " + cost_text(objective, cost) + ", " + left,
+                      static_cast<std::int64_t>(1000 * seconds), static_cast<std::int64_t>(1000 * budget));
+  };
+}
+
 int run(const Options& options, const Terminal& terminal) {
-  SubjectSearchOptions search{search_options(options), {}, options.graph()};
-  refuse_what_is_to_come(options);
-  if (options.objective == "actual") search.objective = Objective::actual;
+  SubjectSearchOptions search = parse(options);
   const Subject subject = options.subject.subject();
   subject.refuse_example_batch("search");
-  if (options.out) check_writable(*options.out);
-  search.search.progress = [&terminal, budget = search.search.budget_seconds](double seconds,
-                                                                              std::int64_t cost) {
-    terminal.progress("search, best " + with_thousands(cost), static_cast<std::int64_t>(1000 * seconds),
-                      static_cast<std::int64_t>(1000 * budget));
-  };
+  for (const auto& file : {options.out, options.plot})
+    if (file) check_writable(*file);
+  if (search.objective == Objective::time) search.constants = time_constants_of_this_machine();
+  search.search.progress = progress_on(terminal, search);
   const Program program = subject.program();
   const SubjectSearch found = search_subject(subject, program, search);
   if (options.out) {
     const UninterruptedSection section;
-    write_file(*options.out, order_file_text(subject, found, search));
+    write_file(*options.out, order_file_text(subject, program, found, search));
   }
-  if (options.json) print_json_result(options, subject, search.search, found);
-  else print_text_result(options, subject, found);
+  if (options.plot) {
+    const std::string picture = search_plot(subject, program, found, search);
+    const UninterruptedSection section;
+    write_file(*options.plot, picture);
+  }
+  if (options.json) print_json_result(subject, program, search, found);
+  else print_text_result(subject, program, search, found);
   return 0;
 }
 
@@ -136,11 +174,16 @@ Action declare(CLI::App& app, Terminal& terminal) {
   options->subject.declare(app);
   app.add_option("--method", options->method, "auto, greedy, beam, anneal or exact (default auto)")
       ->option_text("METHOD");
-  app.add_option("--objective", options->objective, "what is made small: published (default) or actual")
+  app.add_option(
+         "--objective", options->objective,
+         "what is made small: published, actual, folded or time (default: time; published with --method "
+         "or --moves)")
       ->option_text("OBJECTIVE");
-  app.add_option("--moves", options->moves, "vertex (the default)")->option_text("MOVES");
+  app.add_option("--moves", options->moves,
+                 "what is eliminated at a time: vertex (default), or edge: vertices and edges")
+      ->option_text("MOVES");
   app.add_option("--agent", options->agent, "not available yet")->option_text("FILE");
-  app.add_option("--plot", options->plot, "not available yet")->option_text("FILE.svg");
+  app.add_option("--plot", options->plot, "draws cost over time, with published values as lines")->option_text("FILE.svg");
   app.add_option("--budget", options->budget, "the most time to take (default 10)")->option_text("SECONDS");
   app.add_option("--seed", options->seed, "the same seed and budget give the same order (default 0)")
       ->option_text("N");
@@ -157,7 +200,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
 
 }  // namespace
 
-const Command kSearchCommand{"search", "Search for an elimination order of few multiplications",
+const Command kSearchCommand{"search", "Search for an elimination order of little cost",
                              "  loipe search RoeFlux_1d\n"
                              "  loipe search Encoder --scale 16 --budget 60 --out best.json\n"
                              "  loipe search HumanHeartDipole --method exact --json",

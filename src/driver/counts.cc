@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "orders/moves.h"
 #include "orders/published/orders.h"
 
 namespace loipe {
@@ -10,8 +11,9 @@ namespace loipe {
 std::optional<std::int64_t> published_count(const Subject& subject, const Program& program,
                                             const EliminationOrder& order, PublishedGraph which) {
   // The rule counts Jacobians of all outputs: orders of fewer are no orders of its graph.
-  if (order.vertices.size() != eliminable_vertices(program).size()) return std::nullopt;
+  if (!order.has_moves() && order.vertices.size() != eliminable_vertices(program).size()) return std::nullopt;
   try {
+    if (order.has_moves()) return count_moves(published_graph(subject, program, which), order.moves);
     return published::count(published_graph(subject, program, which), order.vertices);
   } catch (const Unsupported&) {
     return std::nullopt;

@@ -10,6 +10,7 @@
 #include "driver/counts.h"
 #include "driver/pipeline.h"
 #include "ir/printer.h"
+#include "orders/moves.h"
 
 namespace loipe {
 
@@ -56,9 +57,10 @@ class Explanation {
 
   std::string program() const { return program_to_text(program_); }
   std::string graph() const { return to_string(accumulation().graph, accumulation().program); }
-  std::string dot() const { return to_dot(accumulation().graph, accumulation().program); }
+  std::string dot() const { return to_dot(accumulation().graph, accumulation().program, turns()); }
 
   std::string order() const {
+    if (order_.has_moves()) return order_.name + ": " + to_string(order_.moves, program_) + "\n";
     std::vector<std::string> vertices;
     for (int vertex : order_.vertices) vertices.push_back(std::to_string(vertex));
     return order_.name + ": " + join(vertices, " ") + "\n";
@@ -106,7 +108,9 @@ class Explanation {
             " arguments, " + number(program_.outputs().size()) + " outputs\n";
     text += label("graph") + number(graph.vertex_count()) + " vertices, " + number(graph.edge_count()) +
             " edges (inactive parts are pruned)\n";
-    text += label("order") + number(order_.vertices.size()) + " vertices to eliminate\n";
+    text += label("order") + (order_.has_moves()
+                                  ? number(order_.moves.size()) + " eliminations of vertices and edges\n"
+                                  : number(order_.vertices.size()) + " vertices to eliminate\n");
     text += label("elimination") + number(s.products) + " products of edges, " + number(s.fill_ins) +
             " fill-ins, " + number(s.absorptions) + " absorptions\n";
     text += label("accumulation program") + number(accumulation().program.size()) + " nodes (" +
@@ -120,6 +124,20 @@ class Explanation {
   }
 
  private:
+  /// By vertex number, when the order is done with it, from 1. Pruned vertices take no turn.
+  std::vector<int> turns() const {
+    std::vector<int> eliminated = order_.vertices;
+    for (const EliminationMove& move : order_.moves) eliminated.push_back(move.eliminated());
+    std::vector<bool> is_there(program_.size() + 1, false);
+    for (VertexId v : accumulation().graph.intermediates())
+      is_there[static_cast<std::size_t>(accumulation().graph.vertex(v).number)] = true;
+    std::vector<int> turns(program_.size() + 1, 0);
+    int turn = 0;
+    for (int vertex : eliminated)
+      if (is_there[static_cast<std::size_t>(vertex)]) turns[static_cast<std::size_t>(vertex)] = ++turn;
+    return turns;
+  }
+
   const Accumulation& accumulation() const { return compilation_.accumulation; }
 
   const Subject& subject_;

@@ -4,7 +4,9 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "driver/counted_cost.h"
 #include "ir/printer.h"
+#include "orders/moves.h"
 
 namespace loipe {
 
@@ -22,35 +24,49 @@ std::string hash_of(const Program& program) {
 
 }  // namespace
 
+std::vector<search::KnownOrder> known_orders(const Subject& subject, const Program& program) {
+  std::vector<search::KnownOrder> orders;
+  for (const std::string& name : subject_order_names(subject))
+    if (!name.starts_with("best")) orders.push_back({name, subject_order(name, subject, program).vertices});
+  return orders;
+}
+
 SubjectSearch search_subject(const Subject& subject, const Program& program,
                              const SubjectSearchOptions& options) {
   SubjectSearch found;
-  const bool is_published = options.objective == Objective::published;
-  found.result = is_published
-                     ? search::search_order(published_graph(subject, program, options.graph), options.search)
-                     : search_actual_cost(subject, program, options.search);
-  const EliminationOrder order{"search", found.result.order};
+  if (options.objective == Objective::published) {
+    search::SearchOptions search = options.search;
+    search.known = known_orders(subject, program);
+    const published::Graph graph = published_graph(subject, program, options.graph);
+    found.result = options.moves == search::MoveSet::edge ? search::search_moves(graph, search)
+                                                          : search::search_order(graph, search);
+  } else {
+    found.result = search_counted(subject, program, options);
+  }
+  const EliminationOrder order{"search", found.result.order, found.result.moves};
   validate_order(program, order);
   found.counts = count_order(subject, program, order, options.graph);
+  const CountedCost cost(subject, program, options.objective, options.constants);
   const std::int64_t counted =
-      is_published ? found.counts.published.value_or(-1) : found.counts.actual_multiplications;
+      options.objective == Objective::published ? found.counts.published.value_or(-1) : cost.of(order).cost;
   require(counted == found.result.cost, "search and count disagree about an order");
   found.graph_hash = hash_of(program);
   return found;
 }
 
-std::string order_file_text(const Subject& subject, const SubjectSearch& found,
+std::string order_file_text(const Subject& subject, const Program& program, const SubjectSearch& found,
                             const SubjectSearchOptions& options) {
   nlohmann::ordered_json json;
   json["task"] = subject.name();
   json["scale"] = subject.scale();
   json["batch"] = subject.batch().value_or(1);
   json["graph"] = found.graph_hash;
-  json["objective"] = options.objective == Objective::published ? "published" : "actual";
+  json["objective"] = to_string(options.objective);
   json["cost"] = found.result.cost;
   json["method"] = found.result.method;
   json["seed"] = options.search.seed;
-  json["order"] = found.result.order;
+  if (found.result.moves.empty()) json["order"] = found.result.order;
+  else json["moves"] = moves_to_json(found.result.moves, program);
   return json.dump() + "\n";
 }
 

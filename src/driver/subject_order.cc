@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/subject_order.h"
 
+#include <algorithm>
+
 #include "orders/best_orders.h"
 #include "orders/published/markowitz.h"
 #include "orders/published_graph.h"
@@ -12,14 +14,26 @@ namespace {
 
 bool has_reference_defect(const Subject& subject) { return subject.task_name() == "BlackScholes_Jacobian"; }
 
-/// The best of the shipped orders that search found.
-EliminationOrder shipped_order(const Subject& subject, const Program& program) {
-  const BestOrder* found = best_order(subject.task_name(), "published", subject.scale());
+constexpr std::string_view kBest = "best";
+
+/// `best` or `best-OBJECTIVE`.
+bool is_best(std::string_view name) { return name == kBest || name.starts_with("best-"); }
+
+/// A shipped order that search found. Without an order for the objective, that for the cost
+/// which is nearest to it.
+EliminationOrder shipped_order(const std::string& name, const Subject& subject, const Program& program,
+                               Objective objective) {
+  const bool is_named = name != kBest;
+  if (is_named) objective = parse_objective(name.substr(kBest.size() + 1), "order '" + name + "'");
+  const BestOrder* found = nullptr;
+  for (int k = std::min(static_cast<int>(objective), static_cast<int>(Objective::folded)); k >= 0 && !found;
+       --k)
+    found = best_order(subject.task_name(), to_string(static_cast<Objective>(k)), subject.scale());
   if (found == nullptr)
     throw UserError(
-        "there is no order 'best' for '" + subject.name() +
+        "there is no order '" + name + "' for '" + subject.name() +
         "': it exists for the built-in functions; try loipe search, or forward, reverse or markowitz");
-  EliminationOrder order{"best", found->vertices};
+  EliminationOrder order{name, found->vertices};
   validate_order(program, order);
   return order;
 }
@@ -32,8 +46,8 @@ published::Graph published_graph(const Subject& subject, const Program& program,
 }
 
 EliminationOrder subject_order(const std::string& name_or_file, const Subject& subject,
-                               const Program& program, PublishedGraph which) {
-  if (name_or_file == "best") return shipped_order(subject, program);
+                               const Program& program, PublishedGraph which, Objective best) {
+  if (is_best(name_or_file)) return shipped_order(name_or_file, subject, program, best);
   if (name_or_file == "markowitz" && has_reference_defect(subject))
     return {name_or_file, published::markowitz_order(published_graph(subject, program, which))};
   static const std::string kOtherNames[] = {"best"};
@@ -46,7 +60,9 @@ std::vector<std::string> subject_order_names(const Subject& subject) {
     const bool is_published = name == "markowitz-published" || name == "alphagrad";
     if (!is_published || !published_order(subject.task_name(), name).empty()) names.push_back(name);
   }
-  if (best_order(subject.task_name(), "published", subject.scale()) != nullptr) names.emplace_back("best");
+  for (const Objective objective : {Objective::published, Objective::actual, Objective::folded})
+    if (best_order(subject.task_name(), to_string(objective), subject.scale()) != nullptr)
+      names.push_back("best-" + to_string(objective));
   return names;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/comp_graph.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/check.h"
@@ -87,6 +88,16 @@ std::string vertex_label(const CompGraph& graph, const Program& program, VertexI
   return text + " " + to_string(program.type(vertex.value));
 }
 
+/// The rest of a label, its closing quote, and a fill.
+std::string turn_text(const Vertex& vertex, std::span<const int> turns, int last) {
+  const auto number = static_cast<std::size_t>(vertex.number);
+  const int turn = number < turns.size() ? turns[number] : 0;
+  if (vertex.kind != VertexKind::intermediate || turn == 0) return "\"";
+  const int shade = 5 + 45 * turn / last;  // of blue, in per cent
+  return "\\n#" + std::to_string(turn) + "\", style=filled, fillcolor=\"0.58 0." + (shade < 10 ? "0" : "") +
+         std::to_string(shade) + " 1.0\"";
+}
+
 }  // namespace
 
 std::string to_string(const CompGraph& graph, const Program& program) {
@@ -98,16 +109,17 @@ std::string to_string(const CompGraph& graph, const Program& program) {
   return text;
 }
 
-std::string to_dot(const CompGraph& graph, const Program& program) {
+std::string to_dot(const CompGraph& graph, const Program& program, std::span<const int> turns) {
   std::string text =
       "digraph \"" + program.name() + "\" {\n  rankdir=LR;\n  node [fontname=\"sans-serif\"];\n";
+  const int last = turns.empty() ? 0 : *std::ranges::max_element(turns);
   for (VertexId v = 0; v < graph.vertex_count(); ++v) {
     const VertexKind kind = graph.vertex(v).kind;
     const char* shape = kind == VertexKind::independent ? "box"
                         : kind == VertexKind::dependent ? "doublecircle"
                                                         : "ellipse";
     text += "  n" + std::to_string(v) + " [shape=" + shape + ", label=\"" + vertex_label(graph, program, v) +
-            "\"];\n";
+            turn_text(graph.vertex(v), turns, last) + "];\n";
   }
   for (VertexId v = 0; v < graph.vertex_count(); ++v)
     for (EdgeId e : graph.in_edges(v))

@@ -77,7 +77,8 @@ class CompGraph {
 
 /// "v3 -> v7: (a | a) ...", one edge a line.
 std::string to_string(const CompGraph& graph, const Program& program);
-/// Graphviz DOT text.
-std::string to_dot(const CompGraph& graph, const Program& program);
+/// Graphviz DOT text. `turns` has, by the number of a vertex, when it is eliminated, from 1; 0 or
+/// absent: never. Vertices with a turn show it, and are the darker the later it comes.
+std::string to_dot(const CompGraph& graph, const Program& program, std::span<const int> turns = {});
 
 }  // namespace loipe

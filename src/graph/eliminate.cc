@@ -42,15 +42,12 @@ void Elimination::absorb(VertexId source, VertexId destination, LocalJacobian pr
   }
 }
 
-void Elimination::eliminate_vertex(VertexId j) {
+/// The products of some edges into j with some edges out of it.
+void Elimination::multiply_all(VertexId j, std::vector<EdgeId> pre, std::vector<EdgeId> post) {
   require(graph_.vertex(j).kind == VertexKind::intermediate, "only intermediate vertices are eliminated");
-  // Sorted copies: the order of the recorded products depends on the graph alone.
-  std::vector<EdgeId> pre(graph_.in_edges(j).begin(), graph_.in_edges(j).end());
-  std::vector<EdgeId> post(graph_.out_edges(j).begin(), graph_.out_edges(j).end());
-  std::sort(pre.begin(), pre.end(),
-            [&](EdgeId a, EdgeId b) { return graph_.edge(a).source < graph_.edge(b).source; });
-  std::sort(post.begin(), post.end(),
-            [&](EdgeId a, EdgeId b) { return graph_.edge(a).destination < graph_.edge(b).destination; });
+  // Sorted: the order of the recorded products depends on the graph alone.
+  std::ranges::sort(pre, {}, [&](EdgeId e) { return graph_.edge(e).source; });
+  std::ranges::sort(post, {}, [&](EdgeId e) { return graph_.edge(e).destination; });
   for (EdgeId kj : post)
     for (EdgeId ji : pre) {
       const VertexId k = graph_.edge(kj).destination, i = graph_.edge(ji).source;
@@ -58,12 +55,40 @@ void Elimination::eliminate_vertex(VertexId j) {
              multiply(recorder_, graph_.edge(kj).jacobian, graph_.edge(ji).jacobian,
                       {shape(k), shape(j), shape(i)}));
     }
-  for (const auto* edges : {&pre, &post})
-    for (EdgeId e : *edges) {
-      statistics_.live_elements -= stored_elements(graph_.edge(e).jacobian);
-      graph_.remove_edge(e);
-    }
+}
+
+void Elimination::remove(EdgeId edge) {
+  statistics_.live_elements -= stored_elements(graph_.edge(edge).jacobian);
+  graph_.remove_edge(edge);
+}
+
+void Elimination::note_peak() {
   statistics_.peak_elements = std::max(statistics_.peak_elements, statistics_.live_elements);
+}
+
+void Elimination::eliminate_vertex(VertexId j) {
+  const std::vector<EdgeId> pre(graph_.in_edges(j).begin(), graph_.in_edges(j).end());
+  const std::vector<EdgeId> post(graph_.out_edges(j).begin(), graph_.out_edges(j).end());
+  multiply_all(j, pre, post);
+  for (const auto* edges : {&pre, &post})
+    for (EdgeId e : *edges) remove(e);
+  note_peak();
+}
+
+void Elimination::eliminate_front(VertexId i, VertexId j) {
+  const auto edge = graph_.find_edge(i, j);
+  if (!edge) return;
+  multiply_all(j, {*edge}, {graph_.out_edges(j).begin(), graph_.out_edges(j).end()});
+  remove(*edge);
+  note_peak();
+}
+
+void Elimination::eliminate_back(VertexId j, VertexId k) {
+  const auto edge = graph_.find_edge(j, k);
+  if (!edge) return;
+  multiply_all(j, {graph_.in_edges(j).begin(), graph_.in_edges(j).end()}, {*edge});
+  remove(*edge);
+  note_peak();
 }
 
 }  // namespace loipe

@@ -57,8 +57,9 @@ bool is_copy_edge(const Edge& edge) {
 
 }  // namespace
 
-Game::Game(const published::Graph& graph, published::RuleSet rules)
+Game::Game(const published::Graph& graph, published::RuleSet rules, Moves moves)
     : algebra_(&published::EdgeAlgebra::get(rules)),
+      kinds_(moves),
       input_count_(graph.input_count()),
       node_count_(graph.node_count()),
       first_copy_(input_count_ + graph.vertex_count()),
@@ -78,6 +79,8 @@ Game::Game(const published::Graph& graph, published::RuleSet rules)
     is_scalar_ = is_scalar_ && is_scalar;
     is_nearly_scalar_ = is_nearly_scalar_ && (is_scalar || is_copy_edge(edge));
   }
+  // Without vertices' sets alone to go by, positions are told apart by their edges.
+  if (kinds_ == Moves::vertices_and_edges) is_scalar_ = is_nearly_scalar_ = false;
   if (!is_scalar_)
     cells_.resize(static_cast<std::size_t>(node_count_) * static_cast<std::size_t>(node_count_));
   for (const published::GraphEdge& placed : graph.edges()) {
@@ -153,6 +156,33 @@ std::int64_t Game::apply(int vertex) {
   return cost;
 }
 
+std::int64_t Game::apply_edge(int source, int destination, bool is_in_front) {
+  require(kinds_ == Moves::vertices_and_edges, "edges are eliminated in games with edges");
+  steps_.push_back({-1, changes_.size(), fill_ins_.size(), 0, total_, hash_});
+  const std::size_t where = place(source, destination);
+  const Cell removed = cells_[where];
+  if (removed.edge.type == EdgeType::none) return 0;
+  std::int64_t cost = 0;
+  if (is_in_front)
+    for_each(successors(destination), [&](int k) {
+      const Edge post = cells_[place(destination, k)].edge;
+      cost = saturated_sum(cost, multiply(source, k, removed.edge, post));
+    });
+  else
+    for_each(predecessors(source), [&](int i) {
+      const Edge pre = cells_[place(i, source)].edge;
+      cost = saturated_sum(cost, multiply(i, destination, pre, removed.edge));
+    });
+  changes_.push_back({where, removed});
+  cells_[where] = {};
+  hash_ ^= removed.hash;
+  disconnect(source, destination);
+  steps_.back().cost = cost;
+  total_ = saturated_sum(total_, cost);
+  work_ += 32;
+  return cost;
+}
+
 /// The rows and cells of an eliminated vertex are never touched again, so that they are
 /// still those of its last moment when the move is taken back.
 void Game::undo() {
@@ -160,20 +190,19 @@ void Game::undo() {
   const Step step = steps_.back();
   steps_.pop_back();
   const int j = step.node;
-  attach(j);
+  if (j >= 0) attach(j);
   if (is_scalar_) unmerge_rows(j, step.words);
   while (changes_.size() > step.changes) {
     const Change& change = changes_.back();
+    const bool was_removed = cells_[change.place].edge.type == EdgeType::none;
     cells_[change.place] = change.old;
-    if (change.old.edge.type == EdgeType::none) {
-      const int source = static_cast<int>(change.place / static_cast<std::size_t>(node_count_));
-      const int destination = static_cast<int>(change.place % static_cast<std::size_t>(node_count_));
-      clear_bit(row_of(successors_, source), destination);
-      clear_bit(row_of(predecessors_, destination), source);
-    }
+    const int source = static_cast<int>(change.place / static_cast<std::size_t>(node_count_));
+    const int destination = static_cast<int>(change.place % static_cast<std::size_t>(node_count_));
+    if (change.old.edge.type == EdgeType::none) disconnect(source, destination);
+    else if (was_removed) connect(source, destination);
     changes_.pop_back();
   }
-  is_legal_[static_cast<std::size_t>(j)] = 1;
+  if (j >= 0) is_legal_[static_cast<std::size_t>(j)] = 1;
   total_ = step.total;
   hash_ = step.hash;
 }
@@ -225,21 +254,34 @@ void Game::unmerge_rows(int node, std::size_t words) {
 
 std::int64_t Game::multiply_edges(int j) {
   std::int64_t total = 0;
-  std::uint64_t products = 4;
   for_each(successors(j), [&](int k) {
     const Cell post = cells_[place(j, k)];
     hash_ ^= post.hash;
     for_each(predecessors(j), [&](int i) {
-      const Edge& pre = cells_[place(i, j)].edge;
-      const published::ProductRule& rule = algebra_->product_rule(pre.type, post.edge.type);
-      total = saturated_sum(total, multiplications(rule, pre, post.edge));
-      ++products;
-      absorb(i, k, {rule.type, {post.edge.extents[0], post.edge.extents[1], pre.extents[2], pre.extents[3]}});
+      total = saturated_sum(total, multiply(i, k, cells_[place(i, j)].edge, post.edge));
     });
   });
   for_each(predecessors(j), [&](int i) { hash_ ^= cells_[place(i, j)].hash; });
-  work_ += products * 8;
+  work_ += 32;
   return total;
+}
+
+/// Adds the product of two edges to i -> k; returns its cost.
+std::int64_t Game::multiply(int i, int k, const Edge& pre, const Edge& post) {
+  const published::ProductRule& rule = algebra_->product_rule(pre.type, post.type);
+  absorb(i, k, {rule.type, {post.extents[0], post.extents[1], pre.extents[2], pre.extents[3]}});
+  work_ += 8;
+  return multiplications(rule, pre, post);
+}
+
+void Game::connect(int source, int destination) {
+  set_bit(row_of(successors_, source), destination);
+  set_bit(row_of(predecessors_, destination), source);
+}
+
+void Game::disconnect(int source, int destination) {
+  clear_bit(row_of(successors_, source), destination);
+  clear_bit(row_of(predecessors_, destination), source);
 }
 
 /// As in published::State: the extents of what is added replace the old ones.
@@ -249,12 +291,8 @@ void Game::absorb(int source, int destination, const Edge& added) {
   const Edge now{algebra_->sum_type(cell.edge.type, added.type), added.extents};
   if (now == cell.edge) return;
   changes_.push_back({where, cell});
-  if (cell.edge.type == EdgeType::none) {
-    set_bit(row_of(successors_, source), destination);
-    set_bit(row_of(predecessors_, destination), source);
-  } else {
-    hash_ ^= cell.hash;
-  }
+  if (cell.edge.type == EdgeType::none) connect(source, destination);
+  else hash_ ^= cell.hash;
   cell = {now, edge_hash(where, now)};
   hash_ ^= cell.hash;
 }

@@ -22,7 +22,10 @@ class Game {
  public:
   static constexpr std::int64_t kTooMuch = std::int64_t{1} << 61;
 
-  explicit Game(const published::Graph& graph, published::RuleSet rules = published::RuleSet::published);
+  enum class Moves : std::uint8_t { vertices, vertices_and_edges };
+
+  explicit Game(const published::Graph& graph, published::RuleSet rules = published::RuleSet::published,
+                Moves moves = Moves::vertices);
 
   int input_count() const { return input_count_; }
   int node_count() const { return node_count_; }
@@ -44,11 +47,17 @@ class Game {
   bool is_legal(int vertex) const;
   /// A node that is never eliminated and that others end in.
   bool is_output(int node) const { return is_output_[static_cast<std::size_t>(node)]; }
+  /// The copy of an output that is also used: a node outside the numbering of vertices.
+  bool is_copy(int node) const { return node >= first_copy_; }
 
   /// What eliminating the vertex now would cost.
   std::int64_t cost(int vertex) const;
   /// Eliminates a legal vertex; returns its cost.
   std::int64_t apply(int vertex);
+  /// Multiplies the edge source -> destination with all edges out of the destination (in
+  /// front) or into the source (behind), and removes it; returns the cost. 0 without that
+  /// edge. Only in games with edges.
+  std::int64_t apply_edge(int source, int destination, bool is_in_front);
   /// Takes the last move back.
   void undo();
   void undo_to(std::size_t depth) {
@@ -59,6 +68,7 @@ class Game {
   std::size_t depth() const { return steps_.size(); }
   /// Their costs together.
   std::int64_t total() const { return total_; }
+  /// Of a game without edges: the vertices in the order of their elimination.
   std::vector<int> moves() const;
 
   /// Equal positions have equal hashes, and different ones with overwhelming probability
@@ -96,7 +106,7 @@ class Game {
     Cell old;
   };
   struct Step {
-    int node;
+    int node;                    ///< -1: of an edge
     std::size_t changes, words;  ///< how long the logs were before
     std::int64_t cost, total;
     std::uint64_t hash;
@@ -113,14 +123,18 @@ class Game {
     return static_cast<std::size_t>(source) * static_cast<std::size_t>(node_count_) +
            static_cast<std::size_t>(destination);
   }
+  void connect(int source, int destination);
+  void disconnect(int source, int destination);
   void detach(int node);
   void attach(int node);
   void merge_rows(int node);
   void unmerge_rows(int node, std::size_t words);
   std::int64_t multiply_edges(int node);
+  std::int64_t multiply(int i, int k, const published::Edge& pre, const published::Edge& post);
   void absorb(int source, int destination, const published::Edge& added);
 
   const published::EdgeAlgebra* algebra_;
+  Moves kinds_;
   int input_count_, node_count_, first_copy_;
   std::size_t words_;
   bool is_scalar_ = true, is_nearly_scalar_ = true;

@@ -7,10 +7,12 @@
 #include <algorithm>
 
 #include "base/rng.h"
+#include "orders/moves.h"
 #include "orders/published/orders.h"
 #include "orders/published/state.h"
 #include "orders/published_graph.h"
 #include "orders/search/random_graphs.h"
+#include "orders/search/steps.h"
 #include "tasks/task.h"
 
 namespace loipe {
@@ -115,6 +117,75 @@ TEST(Game, PlaysOnAsAScalarGameWhenNoCopyIsLeft) {
     }
     EXPECT_EQ(game.total(), published::count(graph, order));
   }
+}
+
+/// Random moves of a game with edges, until all vertices are gone.
+template <typename Visit>
+void play_at_random(Game& game, Rng& rng, Visit visit) {
+  for (std::vector<int> left = game.legal_vertices(); !left.empty(); left = game.legal_vertices()) {
+    const int vertex = left[static_cast<std::size_t>(rng.below(std::ssize(left)))];
+    search::Step step{EliminationMove::Kind::vertex, game.node_of(vertex)};
+    if (rng.chance(0.6))
+      if (const auto edge = search::random_edge(game, game.node_of(vertex), rng)) step = *edge;
+    visit(step, play(game, step));
+  }
+}
+
+TEST(Game, EdgesCountLikeThePublishedSimulator) {
+  Rng rng(3);
+  for (const char* name : {"RoeFlux_1d", "BlackScholes_Jacobian", "g", "f", "Encoder", "Hole"}) {
+    SCOPED_TRACE(name);
+    const Graph graph = graph_of(find_task(name));
+    const Game start(graph, published::RuleSet::published, Game::Moves::vertices_and_edges);
+    Game game = start;
+    published::State state(graph);
+    std::vector<search::Step> steps;
+    int edges = 0;
+    const auto simulate = [&](const search::Step& step) {
+      if (step.kind == EliminationMove::Kind::vertex) return state.eliminate(game.vertex_of(step.source));
+      ++edges;
+      return step.kind == EliminationMove::Kind::front
+                 ? state.eliminate_front(step.source, game.vertex_of(step.destination))
+                 : state.eliminate_back(game.vertex_of(step.source), step.destination);
+    };
+    play_at_random(game, rng, [&](const search::Step& step, std::int64_t cost) {
+      steps.push_back(step);
+      EXPECT_EQ(simulate(step), cost);
+    });
+    EXPECT_GT(edges, 5);
+    EXPECT_EQ(count_moves(graph, search::moves_of(start, steps)), game.total());
+  }
+}
+
+TEST(Game, UndoRestoresEdges) {
+  Rng rng(4);
+  for (const char* name : {"RoeFlux_1d", "f", "Hole"}) {
+    SCOPED_TRACE(name);
+    Game game(graph_of(find_task(name)), published::RuleSet::published, Game::Moves::vertices_and_edges);
+    std::vector<std::pair<std::size_t, Position>> positions{{0, position_of(game)}};
+    play_at_random(game, rng, [&](const search::Step&, std::int64_t) {
+      if (game.depth() % 20 == 0) positions.emplace_back(game.depth(), position_of(game));
+    });
+    for (; !positions.empty(); positions.pop_back()) {
+      game.undo_to(positions.back().first);
+      EXPECT_EQ(position_of(game), positions.back().second);
+    }
+  }
+}
+
+TEST(Game, VerticesCostTheSameWithEdges) {
+  for (const char* name : {"RoeFlux_1d", "g", "Hole"}) {
+    const Graph graph = graph_of(find_task(name));
+    Game plain(graph), with_edges(graph, published::RuleSet::published, Game::Moves::vertices_and_edges);
+    for (int vertex : published::reverse_order(graph))
+      EXPECT_EQ(plain.apply(vertex), with_edges.apply(vertex));
+  }
+}
+
+TEST(Moves, WhatTheyLeaveIsNotCounted) {
+  const Graph graph = graph_of(find_task("Simple"));
+  const EliminationMove one{EliminationMove::Kind::vertex, 1};
+  EXPECT_EQ(count_moves(graph, {&one, 1}), std::nullopt);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "base/text.h"
+#include "orders/moves.h"
 
 namespace loipe {
 
@@ -49,6 +50,7 @@ std::vector<int> eliminable_vertices(const Program& program) {
 }
 
 void validate_order(const Program& program, const EliminationOrder& order) {
+  if (order.has_moves()) return validate_moves(program, order);
   const std::vector<int> numbers = program.vertex_numbers();
   const std::vector<bool> pure = pure_outputs(program, numbers);
   const int count = vertex_count(numbers);

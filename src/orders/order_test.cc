@@ -7,9 +7,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "ir/builder.h"
 #include "ir/parser.h"
+#include "orders/moves.h"
 
 namespace loipe {
 namespace {
@@ -62,6 +64,18 @@ TEST(Order, FilesHoldABareListOrAnObject) {
               ElementsAre(2, 1));
 }
 
+TEST(Order, FilesHoldMoves) {
+  const std::string text = R"([["front","x",1],["back",1,3],["vertex",2],["vertex",1]])";
+  const EliminationOrder order =
+      resolve_order(file("moves_ok.json", R"({"moves": )" + text + "}"), sample(), "");
+  EXPECT_TRUE(order.vertices.empty());
+  using Kind = EliminationMove::Kind;
+  EXPECT_THAT(order.moves, ElementsAre(EliminationMove{Kind::front, 0, 1}, EliminationMove{Kind::back, 1, 3},
+                                       EliminationMove{Kind::vertex, 2}, EliminationMove{Kind::vertex, 1}));
+  EXPECT_EQ(moves_to_json(order.moves, sample()).dump(), text);
+  EXPECT_EQ(to_string(order.moves, sample()), "front x->v1, back v1->v3, v2, v1");
+}
+
 TEST(Order, BadFilesSayWhatIsWrong) {
   const auto error = [](const std::string& name, const std::string& text, const char* task = "") {
     const std::string path = file(name, text);
@@ -74,7 +88,16 @@ TEST(Order, BadFilesSayWhatIsWrong) {
   EXPECT_THAT(error("large.json", "[1e30]"), HasSubstr("entry 1"));
   EXPECT_THAT(error("huge.json", "[99999999999999999999]"), HasSubstr("entry 1"));
   EXPECT_THAT(error("other.json", R"({"task": "f", "order": [1]})", "g"), HasSubstr("is for task \"f\""));
-  EXPECT_THAT(error("moves.json", R"({"moves": []})"), HasSubstr("not supported yet"));
+  EXPECT_THAT(error("moves.json", R"({"moves": []})"), HasSubstr("is not a list with entries"));
+  EXPECT_THAT(error("both.json", R"({"moves": [["vertex", 1]], "order": [1]})"),
+              HasSubstr("expected one of the two"));
+  EXPECT_THAT(error("form.json", R"({"moves": [["vertex", 1, 2]]})"), HasSubstr("move 1 is"));
+  EXPECT_THAT(error("kind.json", R"({"moves": [["face", 1, 2]]})"), HasSubstr("expected [\"vertex\", j]"));
+  EXPECT_THAT(error("name.json", R"({"moves": [["front", "y", 1]]})"), HasSubstr("no argument is named"));
+  EXPECT_THAT(error("gone.json", R"({"moves": [["vertex", 1], ["vertex", 1]]})"),
+              HasSubstr("move 2, v1: vertex 1 does not exist"));
+  EXPECT_THAT(error("edge.json", R"({"moves": [["front", "x", 2]]})"),
+              HasSubstr("move 1, front x->v2: there is no such edge"));
   EXPECT_THAT(message_of([] { resolve_order("/nowhere/order.json", sample(), ""); }),
               HasSubstr("/nowhere/order.json"));
 }

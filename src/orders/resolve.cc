@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "base/strict_json.h"
 #include "base/text.h"
+#include "orders/moves.h"
 #include "orders/order.h"
 #include "orders/published_orders.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 const std::vector<std::string> kNames{"forward", "reverse", "markowitz", "markowitz-published", "alphagrad"};
 
-EliminationOrder published(std::string_view name, std::string_view task) {
+EliminationOrder published_order_of(std::string_view name, std::string_view task) {
   EliminationOrder order{std::string(name), published_order(task, name)};
   if (order.vertices.empty())
     throw UserError("there is no published order '" + std::string(name) + "' for '" +
@@ -49,7 +50,18 @@ std::vector<int> read_vertices(const nlohmann::json& list, const std::string& pa
   return vertices;
 }
 
-EliminationOrder from_file(const std::string& path, std::string_view task) {
+EliminationOrder read_moves(const nlohmann::json& content, const Program& program, const std::string& path) {
+  if (content.contains("order")) fail(path, " has both \"order\" and \"moves\": expected one of the two");
+  EliminationOrder order{path, {}};
+  try {
+    order.moves = moves_from_json(content["moves"], program);
+  } catch (const UserError& error) {
+    fail(path, std::string(": ") + error.what());
+  }
+  return order;
+}
+
+EliminationOrder from_file(const std::string& path, const Program& program, std::string_view task) {
   const nlohmann::json content = parse_json(path);
   if (!content.is_object()) return {path, read_vertices(content, path)};
   if (content.contains("task") && !task.empty()) {
@@ -58,10 +70,8 @@ EliminationOrder from_file(const std::string& path, std::string_view task) {
       throw UserError(printable("order file '" + path + "' is for task " + shortened(named.dump()) +
                                 ", not for '" + std::string(task) + "'"));
   }
-  if (content.contains("moves"))
-    throw Unsupported("order file '" + path +
-                      "' holds edge eliminations (\"moves\"), which are not supported yet; use \"order\"");
-  if (!content.contains("order")) fail(path, " has no \"order\"");
+  if (content.contains("moves")) return read_moves(content, program, path);
+  if (!content.contains("order")) fail(path, " has no \"order\" and no \"moves\"");
   return {path, read_vertices(content["order"], path)};
 }
 
@@ -96,9 +106,9 @@ EliminationOrder resolve_order(std::string_view name_or_file, const Program& pro
   else if (text == "reverse") order = reverse_order(program);
   else if (text == "markowitz") order = markowitz_order(program);
   else if (text.starts_with(kRandomPrefix)) order = random_order_of(text, program);
-  else if (text == "markowitz-published" || text == "alphagrad") order = published(text, task);
+  else if (text == "markowitz-published" || text == "alphagrad") order = published_order_of(text, task);
   else if (text.find('/') != std::string::npos || text.ends_with(".json") || std::filesystem::exists(text))
-    order = from_file(text, task);
+    order = from_file(text, program, task);
   else refuse(text, other_names);
   validate_order(program, order);
   return order;

@@ -11,6 +11,7 @@
 #include "ir/printer.h"
 #include "ir/verifier.h"
 #include "ops/emit.h"
+#include "orders/moves.h"
 #include "passes/runner.h"
 #include "support/dense_jacobian.h"
 #include "support/law_checks.h"
@@ -24,6 +25,7 @@ std::vector<EliminationOrder> some_orders(const Program& program) {
   std::vector<EliminationOrder> orders{forward_order(program), reverse_order(program),
                                        markowitz_order(program)};
   for (std::uint64_t seed = 1; seed <= 3; ++seed) orders.push_back(random_order(program, seed));
+  for (std::uint64_t seed = 1; seed <= 2; ++seed) orders.push_back(random_moves(program, seed));
   return orders;
 }
 

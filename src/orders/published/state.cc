@@ -80,6 +80,40 @@ std::int64_t State::eliminate(int vertex) {
   return total;
 }
 
+std::int64_t State::eliminate_front(int source, int vertex) {
+  check_eliminable(vertex);
+  const int j = node(vertex);
+  const Edge pre = edge(source, j);
+  if (pre.type == EdgeType::none) return 0;
+  std::int64_t total = 0;
+  for (const int k : successors(vertex)) {
+    total = checked_sum(total, algebra_->multiplications(pre, edge(j, k)));
+    absorb(source, k, algebra_->product(pre, edge(j, k)));
+  }
+  detach(source, j);
+  return total;
+}
+
+std::int64_t State::eliminate_back(int vertex, int destination) {
+  check_eliminable(vertex);
+  const int j = node(vertex);
+  const Edge post = edge(j, destination);
+  if (post.type == EdgeType::none) return 0;
+  std::int64_t total = 0;
+  for (const int i : predecessors(vertex)) {
+    total = checked_sum(total, algebra_->multiplications(edge(i, j), post));
+    absorb(i, destination, algebra_->product(edge(i, j), post));
+  }
+  detach(j, destination);
+  return total;
+}
+
+void State::detach(int source, int destination) {
+  edge_at(source, destination) = {};
+  remove_unordered(successors_[index(source)], destination);
+  remove_unordered(predecessors_[column(destination)], source);
+}
+
 bool State::is_eliminable(int vertex) const {
   return vertex >= 1 && static_cast<std::size_t>(vertex) <= is_eliminable_.size() &&
          is_eliminable_[static_cast<std::size_t>(vertex - 1)];

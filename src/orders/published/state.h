@@ -25,6 +25,12 @@ class State {
   /// exist, is a pure output, or has been eliminated before.
   std::int64_t eliminate(int vertex);
 
+  /// One edge of a vertex j: i -> j in front of it, with all its successors, or j -> k behind
+  /// it, with all its predecessors, is multiplied out and removed. Returns the multiplications;
+  /// 0 without that edge.
+  std::int64_t eliminate_front(int source, int vertex);
+  std::int64_t eliminate_back(int vertex, int destination);
+
   /// True while `vertex` may be eliminated.
   bool is_eliminable(int vertex) const;
 
@@ -46,6 +52,7 @@ class State {
   Edge& edge_at(int source, int destination) {
     return edges_[index(source) * columns_ + column(destination)];
   }
+  void detach(int source, int destination);
   void absorb(int source, int destination, const Edge& added);
   void check_eliminable(int vertex) const;
 

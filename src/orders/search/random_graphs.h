@@ -36,4 +36,30 @@ inline published::Graph random_graph(Rng& rng, int vertices, double copies = 0) 
   return published::build_graph(spec);
 }
 
+/// A function of two square matrices and so many vertices; the last is the output.
+inline published::Graph random_matrix_graph(Rng& rng, int vertices) {
+  published::GraphSpec spec;
+  spec.input_shapes = {{3, 3}, {3, 3}};
+  static const char* const kUnary[] = {"exp", "transpose", "convert_element_type", "reshape",
+                                       "stop_gradient"};
+  static const char* const kBinary[] = {"mul", "add", "dot_general"};
+  for (int number = 1; number <= vertices; ++number) {
+    published::VertexSpec vertex{"", {}, {3, 3}};
+    const bool is_binary = rng.chance(0.6);
+    for (int k = 0; k < (is_binary ? 2 : 1); ++k) {
+      const auto source = static_cast<int>(rng.between(std::max(0, number - 3), number));
+      if (source < 2) vertex.operands.emplace_back(published::InputRef{source});
+      else vertex.operands.emplace_back(published::VertexRef{source - 1});
+    }
+    vertex.primitive = is_binary ? kBinary[rng.below(3)] : kUnary[rng.below(5)];
+    if (vertex.primitive == "dot_general") {
+      vertex.params.contract_lhs = {1};
+      vertex.params.contract_rhs = {static_cast<int>(rng.below(2))};
+    }
+    spec.vertices.push_back(vertex);
+  }
+  spec.outputs = {vertices};
+  return published::build_graph(spec);
+}
+
 }  // namespace loipe::search

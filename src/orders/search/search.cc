@@ -2,13 +2,14 @@
 #include "orders/search/search.h"
 
 #include <algorithm>
-#include <thread>
 
 #include "orders/published/markowitz.h"
 #include "orders/published/orders.h"
 #include "orders/search/anneal.h"
+#include "orders/search/costly_bound.h"
 #include "orders/search/greedy.h"
 #include "orders/search/layers.h"
+#include "orders/search/parallel.h"
 #include "orders/search/reduce.h"
 #include "orders/search/subsets.h"
 #include "orders/search/vertex_cut.h"
@@ -23,27 +24,6 @@ constexpr std::size_t kExactComponent = 18;
 constexpr std::size_t kLargestExactComponent = 23;
 constexpr int kFirstChainRank = 100;
 
-/// Runs job(0), ..., job(count - 1) on so many threads; the first exception is passed on.
-template <typename Job>
-void run_parallel(int count, int threads, Job job) {
-  std::atomic<int> next = 0;
-  std::exception_ptr failure;
-  std::mutex mutex;
-  const auto work = [&] {
-    try {
-      for (int k = next++; k < count; k = next++) job(k);
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> pool;
-  for (int t = 1; t < std::min(threads, count); ++t) pool.emplace_back(work);
-  work();
-  for (std::thread& thread : pool) thread.join();
-  if (failure) std::rethrow_exception(failure);
-}
-
 class Search {
  public:
   Search(const published::Graph& graph, const SearchOptions& options)
@@ -51,10 +31,8 @@ class Search {
         options_(options),
         incumbent_(options.time_limit_seconds > 0 ? options.time_limit_seconds : options.budget_seconds,
                    options.progress),
-        game_(graph, options.rules) {
-    threads_ = options.threads > 0 ? options.threads
-                                   : static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
-  }
+        game_(graph, options.rules),
+        threads_(thread_count(options.threads)) {}
 
   SearchResult run() {
     offer_classical_orders();
@@ -73,8 +51,8 @@ class Search {
   }
   bool is_done() const { return lower_bound_ && *lower_bound_ >= incumbent_.cost(); }
 
-  void offer(std::int64_t cost, const std::vector<int>& order, const char* name) {
-    names_.emplace_back(name);
+  void offer(std::int64_t cost, const std::vector<int>& order, const std::string& name) {
+    names_.push_back(name);
     incumbent_.offer(order, cost, static_cast<int>(names_.size()) - 1);
   }
 
@@ -91,11 +69,13 @@ class Search {
     offer(play(reverse), reverse, "reverse");
     offer(play(forward), forward, "forward");
     offer(play(markowitz), markowitz, "markowitz");
+    for (const KnownOrder& known : options_.known) offer(play(known.vertices), known.vertices, known.name);
   }
 
   /// Costs by cuts of what is left, and what all costs at least.
   void bound_from_cuts() {
-    if (!game_.is_scalar()) return;
+    if (!game_.is_scalar())
+      return raise_bound(saturated_sum(game_.total(), costly_bound(game_, options_.rules)));
     VertexCut cuts(game_);
     std::int64_t bound = game_.total();
     least_costs_.assign(static_cast<std::size_t>(graph_.vertex_count()), 0);
@@ -119,7 +99,7 @@ class Search {
     if (wants(Method::anneal) && !is_done()) anneal();
     // What time is left may raise the bound, but no longer changes the order.
     const int largest = options_.budget_seconds < 2 ? 10 : options_.budget_seconds < 30 ? 13 : 15;
-    for (int size = 10; game_.is_scalar() && size <= largest && !is_done(); ++size) {
+    for (int size = 10; options_.proves && game_.is_scalar() && size <= largest && !is_done(); ++size) {
       if (!incumbent_.is_out_of_time()) bound_by_clusters(size);
     }
   }
@@ -198,16 +178,19 @@ class Search {
     });
   }
 
-  SearchResult result() {
+  std::string name_of(int rank) const {
+    return rank < kFirstChainRank ? names_[static_cast<std::size_t>(rank)] : "anneal";
+  }
+
+  SearchResult result() const {
     SearchResult result;
     result.order = incumbent_.order();
     result.cost = incumbent_.cost();
     result.lower_bound = lower_bound_;
-    result.method = "anneal";
-    if (incumbent_.rank() < kFirstChainRank)
-      result.method = names_[static_cast<std::size_t>(incumbent_.rank())];
+    result.method = name_of(incumbent_.rank());
     result.seconds = incumbent_.seconds();
-    result.history = incumbent_.history();
+    for (const Fall& fall : incumbent_.history())
+      result.history.push_back({fall.seconds, fall.cost, name_of(fall.rank)});
     result.reduced = reduced_;
     return result;
   }
@@ -216,7 +199,7 @@ class Search {
   const SearchOptions& options_;
   Incumbent incumbent_;
   Game game_;
-  int threads_ = 1;
+  int threads_;
   int reduced_ = 0;
   std::vector<std::string> names_;  ///< of ranks below kFirstChainRank
   std::vector<std::int64_t> least_costs_;

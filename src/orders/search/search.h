@@ -6,11 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "orders/order.h"
 #include "orders/published/graph.h"
 
 namespace loipe::search {
 
 enum class Method : std::uint8_t { automatic, greedy, beam, anneal, exact };
+
+enum class MoveSet : std::uint8_t { vertex, edge };
+
+/// An order that the caller knows; the result is never worse.
+struct KnownOrder {
+  std::string name;
+  std::vector<int> vertices;
+};
 
 struct SearchOptions {
   Method method = Method::automatic;
@@ -23,15 +32,25 @@ struct SearchOptions {
   std::function<void(double, std::int64_t)> progress = {};
   /// When to stop at the latest; 0: after the budget.
   double time_limit_seconds = 0;
+  std::vector<KnownOrder> known = {};
+  bool proves = true;  ///< whether time goes to lower bounds that no longer change the order
+};
+
+/// The best cost fell.
+struct HistoryPoint {
+  double seconds;
+  std::int64_t cost;
+  std::string method;  ///< what found it
 };
 
 struct SearchResult {
-  std::vector<int> order;
+  std::vector<int> order;              ///< empty if there are moves
+  std::vector<EliminationMove> moves;  ///< of a search that eliminates edges
   std::int64_t cost = 0;
   std::optional<std::int64_t> lower_bound;  ///< proved; absent where nothing is known
   std::string method;                       ///< what found the order
   double seconds = 0;
-  std::vector<std::pair<double, std::int64_t>> history;  ///< whenever the best cost fell
+  std::vector<HistoryPoint> history;
   int reduced = 0;  ///< vertices that were safely eliminated before the search
 
   bool is_optimal() const { return lower_bound && *lower_bound >= cost; }
@@ -43,5 +62,10 @@ struct SearchResult {
 /// seed alone determine the order; only where the machine is so slow that the time runs
 /// out do they not.
 SearchResult search_order(const published::Graph& graph, const SearchOptions& options);
+
+/// Vertex and edge eliminations of few multiplications: a quarter of the budget goes to an order
+/// of vertices, the rest to annealing from there over sequences with edges. Never dearer than
+/// that order. Bounds of vertex elimination do not hold for edges, so there is none.
+SearchResult search_moves(const published::Graph& graph, const SearchOptions& options);
 
 }  // namespace loipe::search

@@ -8,9 +8,11 @@
 #include <map>
 
 #include "orders/best_orders.h"
+#include "orders/moves.h"
 #include "orders/published/markowitz.h"
 #include "orders/published/orders.h"
 #include "orders/published_graph.h"
+#include "orders/search/costly_bound.h"
 #include "orders/search/random_graphs.h"
 #include "orders/search/reduce.h"
 #include "orders/search/subsets.h"
@@ -88,6 +90,53 @@ TEST(LowerBound, IsNeverAboveTheOptimum) {
   });
 }
 
+TEST(CostlyTypes, HoldWhatTheyPromise) {
+  for (const auto rules : {published::RuleSet::published, published::RuleSet::clean}) {
+    const CostlyTypes costly(rules);
+    const auto& algebra = published::EdgeAlgebra::get(rules);
+    EXPECT_TRUE(costly.contains(published::EdgeType::dense));
+    EXPECT_TRUE(costly.contains(published::EdgeType::diagonal_00_diagonal_11));
+    EXPECT_FALSE(costly.contains(published::EdgeType::identity));
+    for (int a = published::kMinTypeCode; a <= published::kMaxTypeCode; ++a)
+      for (int b = published::kMinTypeCode; b <= published::kMaxTypeCode; ++b) {
+        const auto one = static_cast<published::EdgeType>(a), other = static_cast<published::EdgeType>(b);
+        if (a == 0 || b == 0) continue;
+        const bool first = costly.contains(one), second = costly.contains(other);
+        if (first && second) {
+          EXPECT_FALSE(algebra.product_rule(one, other).is_free) << a << " " << b;
+        }
+        if (!first && !second) continue;
+        EXPECT_TRUE(costly.contains(algebra.product_rule(one, other).type)) << a << " " << b;
+        EXPECT_TRUE(costly.contains(algebra.sum_type(one, other))) << a << " " << b;
+      }
+  }
+}
+
+TEST(LowerBound, OfMatricesIsNeverAboveTheOptimum) {
+  int above_zero = 0;
+  for (int k = 0; k < 150; ++k) {
+    SCOPED_TRACE("seed " + std::to_string(kFirstSeed + static_cast<std::uint64_t>(k)));
+    Rng rng(kFirstSeed + static_cast<std::uint64_t>(k));
+    const Graph graph = random_matrix_graph(rng, static_cast<int>(rng.between(4, 7)));
+    const Game game(graph);
+    const std::int64_t bound = costly_bound(game, published::RuleSet::published);
+    EXPECT_LE(bound, optimum_of(game));
+    above_zero += bound > 0 ? 1 : 0;
+  }
+  EXPECT_GT(above_zero, 20);
+}
+
+/// On graphs of numbers it is the bound by cuts.
+TEST(LowerBound, OfNumbersIsTheSame) {
+  on_random_graphs(100, 0, [&](const Graph& graph) {
+    const Game game(graph);
+    VertexCut cuts(game);
+    std::int64_t bound = 0;
+    for (int vertex : game.legal_vertices()) bound += least_cost(cuts, vertex);
+    EXPECT_EQ(costly_bound(game, published::RuleSet::published), bound);
+  });
+}
+
 TEST(Components, AreSolvedOneByOne) {
   on_random_graphs(200, 0, [&](const Graph& graph) {
     Game game(graph);
@@ -141,6 +190,47 @@ TEST(Search, ProvesKnownOptima) {
       5);
 }
 
+/// S1 of the list of peers: 2 -> 1 -> 3 -> 1 -> 2, and 10 -> 1 -> 10 -> 1 -> 10.
+TEST(Search, FindsTheBottlenecks) {
+  const auto bottleneck = [](int width, int middle) {
+    std::vector<std::pair<int, int>> edges;
+    const int first = width, inner = width + 1, last = inner + middle;
+    for (int k = 0; k < width; ++k) edges.emplace_back(k, first);
+    for (int k = 0; k < middle; ++k) {
+      edges.emplace_back(first, inner + k);
+      edges.emplace_back(inner + k, last);
+    }
+    for (int k = 0; k < width; ++k) edges.emplace_back(last, last + 1 + k);
+    return graph_of_edges(width, middle + 2, width, edges);
+  };
+  expect_optimum(bottleneck(2, 3), 9);
+  expect_optimum(bottleneck(10, 10), 120);
+}
+
+TEST(Search, IsNeverWorseThanWhatIsKnown) {
+  const Graph graph =
+      graph_of_edges(1, 3, 3, {{0, 1}, {0, 2}, {1, 2}, {1, 3}, {1, 5}, {1, 6}, {2, 4}, {3, 5}});
+  SearchOptions options{Method::beam, 0.001, 0, 1, false, {}};
+  options.known = {{"told", {3, 1, 2}}};
+  EXPECT_EQ(search_order(graph, options).cost, 5);
+}
+
+/// Never above the optimum of vertex elimination; the same from any number of threads.
+TEST(Search, EdgesAreNeverWorse) {
+  for (int k = 0; k < 40; ++k) {
+    Rng rng(kFirstSeed + static_cast<std::uint64_t>(k));
+    const Graph graph = random_graph(rng, 10);
+    SearchOptions options{Method::automatic, 0.05, 1, 2, true, {}};
+    options.time_limit_seconds = 30;
+    const std::int64_t optimum = optimum_of(Game(graph));
+    const SearchResult found = search_moves(graph, options);
+    EXPECT_EQ(count_moves(graph, found.moves), found.cost);
+    EXPECT_LE(found.cost, optimum);
+    options.threads = 1;
+    EXPECT_EQ(search_moves(graph, options).moves, found.moves);
+  }
+}
+
 Graph task_graph(const char* name) {
   const bool is_aliased = std::string_view(name) == "BlackScholes_Jacobian";
   return published::build_graph(published::published_spec(find_task(name).build({})),
@@ -173,7 +263,7 @@ TEST(Search, EveryMethodKeepsItsPromises) {
       EXPECT_LE(found.cost, heuristic);
       EXPECT_LE(found.lower_bound.value_or(0), found.cost);
       EXPECT_FALSE(found.history.empty());
-      EXPECT_EQ(found.history.back().second, found.cost);
+      EXPECT_EQ(found.history.back().cost, found.cost);
     }
   }
 }

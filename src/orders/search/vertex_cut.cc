@@ -56,7 +56,7 @@ bool VertexCut::augment(int source, Direction direction, const std::vector<char>
           direction == Direction::to_outputs ? game_.successors(here.node) : game_.predecessors(here.node);
       Game::for_each(row, [&](int other) {
         const bool carries_path = previous_[at(other)] == here.node;
-        if (!carries_path) visit(other, false, here);
+        if (!carries_path && may_follow(here.node, other, source, direction)) visit(other, false, here);
       });
       if (is_on_path) visit(here.node, false, here);
     } else if (is_on_path) {

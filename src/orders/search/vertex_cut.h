@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "orders/game.h"
@@ -21,6 +23,11 @@ class VertexCut {
   int of(int vertex, Direction direction, const std::vector<char>& more_targets);
   int of(int vertex, Direction direction) { return of(vertex, direction, no_targets_); }
 
+  /// From now on, paths leave their vertex by such edges only.
+  void first_edges(std::function<bool(int source, int destination)> are_allowed) {
+    is_first_ = std::move(are_allowed);
+  }
+
  private:
   /// A node stands twice in the flow network: where paths enter and where they leave.
   struct Place {
@@ -32,7 +39,13 @@ class VertexCut {
   void follow_back(Place last, int source);
   bool is_target(int node, Direction direction, const std::vector<char>& more_targets) const;
 
+  bool may_follow(int here, int other, int source, Direction direction) const {
+    if (!is_first_ || here != source) return true;
+    return direction == Direction::to_outputs ? is_first_(here, other) : is_first_(other, here);
+  }
+
   const Game& game_;
+  std::function<bool(int, int)> is_first_;
   std::vector<char> no_targets_;
   std::vector<int> next_, previous_;  ///< along the paths; -1 off them
   std::vector<Place> queue_;
