@@ -24,8 +24,15 @@ struct BackendOptions {
   int threads = 0;
   /// Bytes that a run may need (see Executable::peak_bytes); 0 means no limit.
   std::size_t memory_limit = 0;
-  /// Bytes that the caller holds during a run and wants counted in the limit.
+  /// Bytes that the caller holds during a run and wants counted in the limit: of a batch, those of
+  /// the inputs and results beyond one example's.
   std::size_t reserved_bytes = 0;
+
+  /// What is left of the limit for a run, at least 1; 0: no limit.
+  std::size_t bytes_left() const {
+    if (memory_limit == 0) return 0;
+    return memory_limit > reserved_bytes ? memory_limit - reserved_bytes : 1;
+  }
   /// Examples of one run_batch. More than 1 lets a back end compile for running over
   /// examples; any number of them may be run all the same.
   std::int64_t batch = 1;

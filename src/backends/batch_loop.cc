@@ -46,18 +46,20 @@ void Executable::run_batch_checked(const BatchRun& run) const {
     auto made = std::make_unique<LoopScratch>();
     made->arguments.resize(argument_types_.size());
     made->outputs.resize(output_types_.size());
-    made->argument_tensors = std::vector<Tensor>(argument_types_.begin(), argument_types_.end());
-    made->output_tensors = std::vector<Tensor>(output_types_.begin(), output_types_.end());
     return made;
   });
   const bool rows_in = run.layouts.arguments == BatchLayout::structure_of_arrays;
   const bool rows_out = run.layouts.results == BatchLayout::structure_of_arrays;
+  if (rows_in && scratch->argument_tensors.empty())
+    scratch->argument_tensors = std::vector<Tensor>(argument_types_.begin(), argument_types_.end());
+  if (rows_out && scratch->output_tensors.empty())
+    scratch->output_tensors = std::vector<Tensor>(output_types_.begin(), output_types_.end());
   for (std::int64_t example = 0; example < run.examples; ++example) {
     for (std::size_t i = 0; i < run.arguments.size(); ++i) {
-      Tensor& tensor = scratch->argument_tensors[i];
       if (run.is_shared[i]) {
         scratch->arguments[i] = run.arguments[i];
       } else if (rows_in) {
+        Tensor& tensor = scratch->argument_tensors[i];
         read_example(tensor, run.arguments[i], example, run.layouts.argument_stride);
         scratch->arguments[i] = tensor.bytes();
       } else {

@@ -12,15 +12,14 @@ namespace loipe {
 
 namespace {
 
-/// The executable's own peak has the inputs and results of one example in it.
-std::size_t batch_peak_bytes(const Executable& executable, std::int64_t batch,
-                             const std::vector<bool>& is_shared) {
+/// Bytes of the inputs and results of all examples but one.
+std::size_t bytes_of_others(std::span<const TensorType> arguments, std::span<const TensorType> outputs,
+                            std::int64_t batch, const std::vector<bool>& is_shared) {
   std::size_t example = 0;
   for (std::size_t i = 0; i < is_shared.size(); ++i)
-    if (!is_shared[i]) example += executable.argument_types()[i].byte_size();
-  for (const TensorType& type : executable.output_types()) example += type.byte_size();
-  return saturated_sum(executable.peak_bytes(),
-                       saturated_product(example, static_cast<std::size_t>(batch - 1)));
+    if (!is_shared[i]) example += arguments[i].byte_size();
+  for (const TensorType& type : outputs) example += type.byte_size();
+  return saturated_product(example, static_cast<std::size_t>(batch - 1));
 }
 
 BlockValues block_values(BlockFormat format) {
@@ -65,18 +64,21 @@ CompiledDerivative::CompiledDerivative(DerivativeKind kind, Program primal, cons
                               types_of(primal_, primal_.outputs()))),
       batch_(options.batch),
       is_shared_(resolve_shared(primal_, signature_, options)) {
-  derivative_ = compile_derivative(primal_, request_, compile_options(options));
+  CompileOptions compiling = compile_options(options);
+  compiling.reserved_bytes = [&](const Program& optimised) {
+    return bytes_of_others(types_of(optimised, optimised.arguments()),
+                           types_of(optimised, optimised.outputs()), batch_, is_shared_);
+  };
+  derivative_ = compile_derivative(primal_, request_, compiling);
   const Compilation& c = compilation();
   cost_ = {c.accumulation.cost.multiplications, c.accumulation.cost.additions,
            c.folded.multiplications + c.folded.divisions, c.folded.additions};
-  if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
-    throw ResourceError("program '" + primal_.name() + "' with a batch of " + std::to_string(batch_) +
-                        " examples needs " + std::to_string(peak_bytes()) +
-                        " bytes, but the memory limit is " + std::to_string(options.memory_limit) + " bytes");
 }
 
 std::size_t CompiledDerivative::peak_bytes() const {
-  return batch_peak_bytes(executable(), batch_, is_shared_);
+  return saturated_sum(
+      executable().peak_bytes(),
+      bytes_of_others(executable().argument_types(), executable().output_types(), batch_, is_shared_));
 }
 
 SparsePattern CompiledDerivative::pattern(std::size_t index) const {

@@ -54,6 +54,13 @@ std::size_t bytes_of(const Program& program, std::span<const Value> values) {
   return total;
 }
 
+/// Bytes of the inputs and results of all examples, beyond those of the one that `program` is for.
+std::size_t bytes_of_others(const Program& program, std::span<const TensorType> input_types,
+                            std::int64_t examples) {
+  return total_bytes(input_types) - bytes_of(program, program.arguments()) +
+         static_cast<std::size_t>(examples - 1) * bytes_of(program, program.outputs());
+}
+
 EliminationOrder order_of(const Subject& subject, const TaskJacobianOptions& options, const Program& program,
                           const DerivativeRequest& request) {
   return subject_order(options.order.empty() ? default_order(options.kind) : options.order, subject,
@@ -64,6 +71,7 @@ EliminationOrder order_of(const Subject& subject, const TaskJacobianOptions& opt
 /// example by example at extent 1; that pays where the back end vectorises over examples.
 /// Null, and nothing is compiled, where it does not.
 std::unique_ptr<Executable> compile_per_example(const Subject& subject, const TaskJacobianOptions& options,
+                                                std::span<const TensorType> input_types,
                                                 DerivativeRequest request) {
   const BatchPlan& batch = options.batch;
   if (batch.examples < 2) return nullptr;
@@ -72,9 +80,9 @@ std::unique_ptr<Executable> compile_per_example(const Subject& subject, const Ta
   request.order = order_of(subject, options, one, request);
   CompileOptions compiling = compile_options(options, batch.examples);
   BackendOptions backend_options = options_of_back_end(compiling);
-  backend_options.memory_limit = 0;  // that of all examples is checked later
   const Program optimised = compile_derivative(one, request, compiling, false).compilation.optimised;
   if (!backend.vectorises_examples(optimised, backend_options)) return nullptr;
+  backend_options.reserved_bytes = bytes_of_others(optimised, input_types, batch.examples);
   return backend.compile(optimised, backend_options);
 }
 
@@ -85,24 +93,17 @@ TaskJacobian::TaskJacobian(const Subject& subject, const TaskJacobianOptions& op
   plan_.request.order = order_of(subject, options, plan_.program, plan_.request);
   const bool is_structured = options.block_values == BlockValues::terms;
   if (batch_.kind == BatchPlan::Kind::axis && !plan_.runs_each_example && !is_structured)
-    per_example_ = compile_per_example(subject, options, plan_.request);
+    per_example_ = compile_per_example(subject, options, input_types_, plan_.request);
   CompileOptions compiling = compile_options(options, plan_.runs_each_example ? batch_.examples : 1);
-  // Inputs and results of all examples, beyond those of the one that runs.
   if (plan_.runs_each_example)
     compiling.reserved_bytes = [&](const Program& optimised) {
-      const auto others = static_cast<std::size_t>(batch_.examples - 1);
-      return total_bytes(input_types_) - bytes_of(optimised, optimised.arguments()) +
-             others * bytes_of(optimised, optimised.outputs());
+      return bytes_of_others(optimised, input_types_, batch_.examples);
     };
   derivative_ = compile_derivative(plan_.program, plan_.request, compiling, per_example_ == nullptr);
   const Program& optimised = compilation().optimised;
   if (is_structured) name_terms();
   for (std::size_t i = 0; i < plan_.signature.results.size(); ++i)
     result_types_.push_back(result_type(i, options, optimised.type(optimised.outputs()[i])));
-  if (options.memory_limit > 0 && peak_bytes() > options.memory_limit)
-    throw ResourceError("'" + subject.name() + "' with " + std::to_string(batch_.examples) +
-                        " examples needs " + std::to_string(peak_bytes()) + " bytes, but --memory-limit is " +
-                        std::to_string(options.memory_limit));
 }
 
 /// The results are then the tensors of all terms in place of the blocks.

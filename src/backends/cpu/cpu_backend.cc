@@ -103,9 +103,7 @@ class CpuBackend final : public Backend {
     if (options.batch > 1 && !options.disabled.contains(BackendPass::example_vectors))
       if (auto executable = compile_vectors(program, batch_options)) return executable;
 #endif
-    const std::size_t left =
-        options.memory_limit > options.reserved_bytes ? options.memory_limit - options.reserved_bytes : 1;
-    return compile_within(program, threads, options.memory_limit == 0 ? 0 : left, options);
+    return compile_within(program, threads, options.bytes_left(), options);
   }
 };
 

@@ -82,9 +82,19 @@ struct BatchKernel::State {
   int threads = 0;
   Pool<Workspaces> workspaces;
 
+  std::size_t workspace_bytes() const { return plan.workspace_bytes * static_cast<std::size_t>(threads); }
+  void plan_within(const KernelShape& shape, std::size_t most_bytes);
   void emit(llvm::Module& module) const;
   void link();
 };
+
+void BatchKernel::State::plan_within(const KernelShape& shape, std::size_t most_bytes) {
+  plan = plan_tiles(program, shape);
+  const auto is_too_large = [&] { return most_bytes > 0 && workspace_bytes() > most_bytes; };
+  while (is_too_large() && threads > 1) threads = (threads + 1) / 2;
+  while (is_too_large() && plan.tiles_per_block > 1)
+    plan = plan_tiles(program, shape, plan.tiles_per_block / 2);
+}
 
 /// The kernel, and one transposition for each size of arguments or outputs.
 void BatchKernel::State::emit(llvm::Module& module) const {
@@ -127,7 +137,7 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
   const Level usual = state_->program.nodes.size() <= kLargestFull ? Level::full : Level::quick;
   const int lanes =
       options.lanes > 0 ? options.lanes : vector_bytes() / static_cast<int>(size_of(state_->program.dtype));
-  state_->plan = plan_tiles(state_->program, kernel_shape(state_->program, lanes));
+  state_->plan_within(kernel_shape(state_->program, lanes), options.most_workspace_bytes);
   state_->session = std::make_unique<Session>(options.level.value_or(usual));
   Session& session = *state_->session;
   // The scalar program decides all of the code: one that is in the cache is not even emitted.
@@ -145,9 +155,7 @@ BatchKernel::BatchKernel(const Program& program, const BatchOptions& options)
 BatchKernel::~BatchKernel() = default;
 
 int BatchKernel::lanes() const { return static_cast<int>(state_->plan.lanes); }
-std::size_t BatchKernel::workspace_bytes() const {
-  return state_->plan.workspace_bytes * static_cast<std::size_t>(state_->threads);
-}
+std::size_t BatchKernel::workspace_bytes() const { return state_->workspace_bytes(); }
 std::size_t BatchKernel::node_count() const { return state_->program.nodes.size(); }
 
 std::int64_t BatchKernel::operations() const {

@@ -17,6 +17,9 @@ struct BatchOptions {
   int threads = 0;  ///< 0: all cores; results do not depend on it
   bool use_code_cache = true;
   int lanes = 0;  ///< examples per vector; 0: what the running CPU adds in one instruction
+  /// Threads, and then the tiles that pass through the workspace at a time, become fewer until it is as
+  /// small or they are 1 each; 0: no limit. Results do not depend on it.
+  std::size_t most_workspace_bytes = 0;
 };
 
 /// A program of one example compiled to straight-line code that runs on one vector

@@ -23,7 +23,8 @@ Pointer shifted(Pointer address, std::size_t back) {
 
 }  // namespace
 
-TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape) {
+TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape,
+                    std::int64_t most_tiles_per_block) {
   TilePlan plan;
   plan.element_bytes = size_of(program.dtype);
   plan.lanes = shape.lanes;
@@ -46,7 +47,8 @@ TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape) {
   }
   const std::size_t tile_bytes = rows * plan.vector_bytes;
   plan.tiles_per_block = std::clamp<std::int64_t>(
-      static_cast<std::int64_t>(std::bit_floor(kBlockBytes / std::max<std::size_t>(tile_bytes, 1))), 1, 8);
+      static_cast<std::int64_t>(std::bit_floor(kBlockBytes / std::max<std::size_t>(tile_bytes, 1))), 1,
+      most_tiles_per_block);
   std::size_t end = rounded(plan.first_in.back() * sizeof(void*));
   const auto place = [&](std::size_t size) {
     const std::size_t begin = end;

@@ -37,7 +37,8 @@ struct TilePlan {
 };
 
 /// The plan for a program, but for the code.
-TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape);
+TilePlan plan_tiles(const scalar::Program& program, const KernelShape& shape,
+                    std::int64_t most_tiles_per_block = 8);
 
 /// Writes into a fresh workspace what no run changes.
 void prepare_workspace(const TilePlan& plan, std::byte* workspace);
