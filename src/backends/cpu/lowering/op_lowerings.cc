@@ -33,6 +33,7 @@ std::unordered_map<const OpDef*, OpLowering> make_lowerings() {
   add("reshape", lower_reshape);
   add("broadcast_in_dim", lower_broadcast);
   add("slice", lower_slice);
+  add("after", lower_after);
   add("pad", lower_pad);
   add("concatenate", lower_concatenate);
   add("gather", lower_gather);

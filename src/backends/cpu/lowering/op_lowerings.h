@@ -30,6 +30,7 @@ void lower_stop_gradient(Lowering& lowering, Value node);
 // Views of the operand where possible.
 void lower_transpose(Lowering& lowering, Value node);
 void lower_reshape(Lowering& lowering, Value node);
+void lower_after(Lowering& lowering, Value node);
 void lower_broadcast(Lowering& lowering, Value node);
 void lower_slice(Lowering& lowering, Value node);
 

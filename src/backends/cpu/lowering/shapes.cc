@@ -34,6 +34,9 @@ void lower_reshape(Lowering& lowering, Value node) {
                      contiguous_view(out.buffer, out.dtype, operand_view(lowering, node).shape));
 }
 
+/// The view of the first operand; that the second one is computed is done by now.
+void lower_after(Lowering& lowering, Value node) { lowering.define(node, operand_view(lowering, node)); }
+
 void lower_broadcast(Lowering& lowering, Value node) {
   lowering.define(node, along(operand_view(lowering, node), lowering.program().shape(node),
                               lowering.program().attributes(node).integers("dimensions")));
