@@ -33,10 +33,12 @@ std::unique_ptr<Executable> Backend::compile(const Program& program, const Backe
   std::unique_ptr<Executable> executable = compile_supported(program, options);
   if (const std::size_t needed = saturated_sum(executable->peak_bytes(), options.reserved_bytes);
       options.memory_limit > 0 && needed > options.memory_limit)
-    throw ResourceError("program '" + program.name() + "'" +
-                        (options.batch > 1 ? " with " + std::to_string(options.batch) + " examples" : "") +
-                        " on back end '" + std::string(name()) + "' needs " + std::to_string(needed) +
-                        " bytes, but the memory limit is " + std::to_string(options.memory_limit) + " bytes");
+    throw MemoryLimitExceeded(
+        "program '" + program.name() + "'" +
+            (options.batch > 1 ? " with " + std::to_string(options.batch) + " examples" : "") +
+            " on back end '" + std::string(name()) + "' needs " + std::to_string(needed) +
+            " bytes, but the memory limit is " + std::to_string(options.memory_limit) + " bytes",
+        needed);
   executable->flushes_subnormals_ = options.flush_subnormals;
   return executable;
 }

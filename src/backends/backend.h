@@ -2,6 +2,7 @@
 #pragma once
 
 #include <loipe/batch.h>
+#include <loipe/error.h>
 
 #include <cstddef>
 #include <cstdint>
@@ -44,6 +45,17 @@ struct BackendOptions {
   DisabledPasses disabled = {};
   /// Called with what each pass did to the program, once it is compiled.
   std::function<void(const BackendPassReport&)> report = {};
+};
+
+/// A memory limit that no plan of the back end keeps; the least that a run needs is told.
+class MemoryLimitExceeded : public ResourceError {
+ public:
+  MemoryLimitExceeded(const std::string& message, std::size_t bytes)
+      : ResourceError(message), bytes_(bytes) {}
+  std::size_t needed_bytes() const noexcept { return bytes_; }
+
+ private:
+  std::size_t bytes_;
 };
 
 using ConstBytes = std::span<const std::byte>;

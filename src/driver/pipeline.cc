@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
+#include <optional>
 
 #include "base/text.h"
+#include "ir/verifier.h"
+#include "passes/recomputation/recomputation.h"
 
 namespace loipe {
 
@@ -51,6 +54,9 @@ NamesByKind sorted_by_kind(const std::vector<std::string>& names) {
   return result;
 }
 
+/// Larger programs are not tried: they are of scalars, and would be compiled many times.
+constexpr std::size_t kMostNodes = 100'000;
+
 /// What may be computed again, in the order in which it costs more time.
 std::vector<RecomputationOptions> recomputations(const Program& program, std::size_t forward_outputs) {
   std::vector<RecomputationOptions> all;
@@ -58,7 +64,8 @@ std::vector<RecomputationOptions> recomputations(const Program& program, std::si
     for (std::size_t stride = 1;; stride *= 2) {
       const std::size_t segments = count_segments(program, forward_outputs, stride);
       if (segments == 0) break;
-      if (stride == 1 && segments > 3) all.push_back({forward_outputs, stride, segments / 2, keeps_expensive});
+      if (stride == 1 && segments > 3)
+        all.push_back({forward_outputs, stride, segments / 2, keeps_expensive});
       all.push_back({forward_outputs, stride, segments, keeps_expensive});
     }
   return all;
@@ -71,13 +78,14 @@ std::unique_ptr<Executable> compile_within(Compilation& compilation, const Backe
   const Accumulation& accumulation = compilation.accumulation;
   const std::size_t outputs = compilation.optimised.outputs().size();
   const bool has_blocks = accumulation.blocks.size() < outputs;  // and values before them
+  std::optional<MemoryLimitExceeded> least;
   try {
     return backend.compile(compilation.optimised, options);
-  } catch (const ResourceError&) {
-    if (!has_blocks) throw;
+  } catch (const MemoryLimitExceeded& error) {
+    if (!has_blocks || compilation.optimised.size() > kMostNodes) throw;
+    least = error;
   }
   const std::size_t values = outputs - accumulation.blocks.size();
-  std::string least;
   for (const RecomputationOptions& choice : recomputations(compilation.optimised, values)) try {
       Program program = with_recomputation(compilation.optimised, choice);
       verify(program);
@@ -85,10 +93,10 @@ std::unique_ptr<Executable> compile_within(Compilation& compilation, const Backe
       compilation.optimised = std::move(program);
       compilation.executed = count_operations(compilation.optimised);
       return executable;
-    } catch (const ResourceError& error) {
-      least = error.what();
+    } catch (const MemoryLimitExceeded& error) {
+      if (error.needed_bytes() < least->needed_bytes()) least = error;
     }
-  return backend.compile(compilation.optimised, options);
+  throw *least;
 }
 
 }  // namespace

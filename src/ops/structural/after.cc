@@ -28,7 +28,8 @@ constinit const OpDef op_after{
           return c.operand(0);
         },
     .evaluate = [](const EvaluateContext& c) { return c.operand(0); },
-    .jacobian = [](JacobianContext& c) { return c.operand_index == 0 ? diagonal(c, 1) : LocalJacobian::zero(); },
+    .jacobian =
+        [](JacobianContext& c) { return c.operand_index == 0 ? diagonal(c, 1) : LocalJacobian::zero(); },
     .cost = cost_free,
     .samples = after_samples,
     .tolerance = Tolerance::exact,

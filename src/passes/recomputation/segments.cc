@@ -53,7 +53,7 @@ void Segments::find_stream(const Program& program) {
       if (!is_forward[i]) continue;
       for (Value operand : program.operands(Value{i}))
         if (follows[operand.index]) follows[i] = true;
-      count += follows[i] ? 1 : 0;
+      if (follows[i]) ++count;
     }
     if (count <= most) continue;
     most = count;
