@@ -2,8 +2,8 @@
 // The reference against central differences, and its derivatives against each other.
 #include <gtest/gtest.h>
 
-#include "attention/reference/reference_attention.h"
 #include "attention/attention_case.h"
+#include "attention/reference/reference_attention.h"
 
 namespace loipe::attention::testing {
 

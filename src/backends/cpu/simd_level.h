@@ -5,9 +5,7 @@
 
 namespace loipe::cpu {
 
-/// The kernels for the widest vectors of the running CPU. The environment variable
-/// LOIPE_SIMD (baseline, avx2 or avx512) chooses lower ones; UserError for another
-/// value or one that the CPU lacks.
+/// The kernels of simd_level().
 const KernelTable& kernels_of_this_cpu();
 
 }  // namespace loipe::cpu
