@@ -13,8 +13,10 @@ namespace {
 using search::MovesIncumbent;
 using search::Step;
 
-constexpr int kModelSearches = 4;
 constexpr double kModelShare = 0.4;  ///< of the budget, for all models together
+/// A model is only nearly right, so several of its good orders serve better than its very best: at least
+/// so many searches, and more where each then still has a second.
+constexpr int kFewestModelSearches = 4, kMostModelSearches = 40;
 constexpr int kChains = 4;
 /// Steps of counting (see Counted) that one thread does in a second of its share.
 constexpr double kWorkPerSecond = 1.4e6;
@@ -71,15 +73,17 @@ class CountedSearch {
 
   void search_models() {
     const published::GraphSpec spec = published::published_spec(program_);
-    for (int k = 0; k < kModelSearches && !incumbent_.is_out_of_time(); ++k) {
-      // With free +1 and -1 first, then as published.
-      const bool is_published = k == kModelSearches - 1;
+    const double seconds = kModelShare * options_.search.budget_seconds;
+    const int searches = std::clamp(static_cast<int>(seconds), kFewestModelSearches, kMostModelSearches);
+    for (int k = 0; k < searches && !incumbent_.is_out_of_time(); ++k) {
+      // With free +1 and -1, and now and then as published.
+      const bool is_published = k % kFewestModelSearches == kFewestModelSearches - 1;
       const published::Graph model = published::build_graph(spec, {.unit_partials = !is_published});
       search::SearchOptions options = options_.search;
       options.rules = published::RuleSet::clean;
-      options.budget_seconds = kModelShare * options_.search.budget_seconds / kModelSearches;
+      options.budget_seconds = seconds / searches;
       options.time_limit_seconds = std::max(0.001, incumbent_.budget() - incumbent_.seconds());
-      options.seed = options_.search.seed * kModelSearches + static_cast<std::uint64_t>(k);
+      options.seed = options_.search.seed * kMostModelSearches + static_cast<std::uint64_t>(k);
       options.progress = {};
       options.proves = false;
       const search::SearchResult found = search::search_order(model, options);

@@ -44,12 +44,12 @@ TEST(Users, U50_LogSumExpOfMinusInfinity) {
 }
 
 /// The sum over the classes that have a label.
-Traced cross_entropy(const Traced& logits, const Traced& labels) {
+Traced labelled_cross_entropy(const Traced& logits, const Traced& labels) {
   return -sum(select(labels > 0, labels * log_softmax(logits), 0));
 }
 
 TEST(Users, U52_CrossEntropyWithMaskedLogits) {
-  const auto loss = [](Arguments x) { return cross_entropy(x[0], constant(vector_of({0, 1, 0}))); };
+  const auto loss = [](Arguments x) { return labelled_cross_entropy(x[0], constant(vector_of({0, 1, 0}))); };
   const std::vector<Tensor> logits{vector_of({-kInfinity, 0, 0})};
   check_in_every_way(loss, logits, [](const Derivatives& d) {
     expect_entries(d.value, {0.69314718});
@@ -70,7 +70,7 @@ TEST(Users, U53_CrossEntropyWithoutAnyTarget) {
   const auto mean_loss = [](Arguments x) {
     const Traced labels = one_hot(x[1], x[0].shape().back(), DType::f64);
     const Traced counted = sum(labels);
-    return cross_entropy(x[0], labels) / select(counted > 0, counted, 1);
+    return labelled_cross_entropy(x[0], labels) / select(counted > 0, counted, 1);
   };
   Rng rng(53);
   Tensor logits(TensorType{DType::f64, {5, 10}});

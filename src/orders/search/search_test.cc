@@ -280,10 +280,11 @@ TEST(Search, DependsOnTheSeedAndNotOnThreads) {
   }
 }
 
-/// Read again, replayed by the published simulator.
+/// Read again, replayed by the published simulator; other objectives have a test of their own.
 TEST(BestOrders, HaveTheCostsThatTheyClaim) {
   EXPECT_GE(best_orders().size(), 20u);
   for (const BestOrder& best : best_orders()) {
+    if (best.objective != "published") continue;
     SCOPED_TRACE(std::string(best.task) + " at scale " + std::to_string(best.scale));
     const Program program = find_task(best.task).build({best.scale, best.batch, DType::f32});
     const Graph graph = published::build_graph(published::published_spec(program),
