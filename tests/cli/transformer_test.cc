@@ -110,7 +110,7 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
         c["target"] = Tensor({DType::i64, {0}});
       },
       2, "no tokens");
-  expect_refused(kGpt, [](Contents&) {}, 2, "unknown", {"--method", "exactly"});
+  expect_refused(kGpt, [](Contents&) {}, 2, "did you mean 'exact'", {"--method", "exactly"});
   expect_refused(kGpt, [](Contents&) {}, 4, "memory limit", {"--memory-limit", "1k"});
 }
 

@@ -93,15 +93,17 @@ TEST(Users, U76_LargeLogits) {
                        });
 }
 
-/// Batches, head sizes that are no round numbers, a row with a huge outlier.
+/// Batches, head sizes that are no round numbers, a query with a huge outlier. It multiplies the rounding of
+/// derivatives by the logits, of which a row's sum is 0: that may show, by a part of the outlier.
 TEST(Users, U77_HeadSizesAndOutliers) {
+  constexpr double kOutlier = 60;
   Rng rng(77);
   for (std::int64_t size : {1, 3, 64, 80, 129, 256})
     for (std::int64_t batch : {1, 2, 3}) {
       SCOPED_TRACE("head size " + std::to_string(size) + ", batch " + std::to_string(batch));
       std::vector<Tensor> at;
       for (int i = 0; i < 3; ++i) at.push_back(random_tensor(rng, {batch, 5, size}));
-      for (std::int64_t c = 0; c < size; ++c) at[0].set(c, 60 * at[0].at(c));
+      at[0].set(size / 2, kOutlier);
       const auto f = [](Arguments x) {
         const Traced y = attention(x[0], x[1], x[2], {.causal = true});
         return sum(y * y);
@@ -123,7 +125,7 @@ TEST(Users, U77_HeadSizesAndOutliers) {
           largest = std::max(largest, std::abs(expected[k].at(i)));
           worst = std::max(worst, std::abs(expected[k].at(i) - actual[k].at(i)));
         }
-        EXPECT_LE(worst, 1e-5 * largest) << "result " << k;
+        EXPECT_LE(worst, 1e-5 * largest + 4e-6 * kOutlier) << "result " << k;
       }
     }
 }
