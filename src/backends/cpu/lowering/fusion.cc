@@ -117,7 +117,7 @@ StridedView Fusion::masked_copy(const StridedView& value, std::span<const Stride
     group.code.push_back(
         {Opcode::masked, value.dtype == DType::f64, result, {condition, product, condition}});
   }
-  emit(group);
+  emit(group, {{}, group.views});
   return copy;
 }
 
@@ -195,10 +195,11 @@ void Fusion::close(const Shape& space) {
     }
   }
   if (!stores && !group.reduced) return;
+  const LoopReads all{closing.consumed, group.views};
   if (element_count(space) < kLargeSpace) {
-    emit(group);
+    emit(group, all);
   } else {
-    for (const MapGroup& part : independent_parts(group)) emit(part);
+    for (const MapGroup& part : independent_parts(group)) emit(part, all);
   }
   for (BufferId buffer : closing.consumed) lowering_.consume_buffer(buffer);
 }
@@ -208,13 +209,14 @@ std::unique_ptr<Step> Fusion::kernel_step(const MapGroup& group) {
   return make_group_kernel_step(group, lowering_.kernel_collector(), lowering_.is_tile());
 }
 
-void Fusion::emit(const MapGroup& group) {
+void Fusion::emit(const MapGroup& group, const LoopReads& all) {
   if (PassLog* const log = lowering_.log()) {
     log->count(BackendPass::fusion, static_cast<std::int64_t>(group.code.size()), 1);
     log->write(BackendPass::fusion, to_text(group));
   }
+  if (lowering_.epilogues().emit(group, all)) return;
   std::unique_ptr<Step> step = kernel_step(group);
-  if (!step && group.reduced) return emit_apart(group);
+  if (!step && group.reduced) return emit_apart(group, all);
   std::vector<StridedView> reads, writes;
   for (const MapGroup::SlotInfo& slot : group.slots)
     if (slot.view != MapGroup::kNoView)
@@ -227,7 +229,7 @@ void Fusion::emit(const MapGroup& group) {
 }
 
 /// The group, with what it reduces in memory, and then the reduction.
-void Fusion::emit_apart(MapGroup group) {
+void Fusion::emit_apart(MapGroup group, const LoopReads& all) {
   const MapGroup::Reduced reduced = *std::exchange(group.reduced, std::nullopt);
   MapGroup::SlotInfo& info = group.slots[reduced.slot];
   if (info.view == MapGroup::kNoView) {
@@ -235,7 +237,7 @@ void Fusion::emit_apart(MapGroup group) {
     group.views.push_back(lowering_.temporary(info.dtype, group.space));
   }
   const StridedView operand = group.views[static_cast<std::size_t>(info.view)];
-  emit(group);
+  emit(group, all);
   emit_reduction(lowering_, operand, reduced.reduction, reduced.out);
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "backends/cpu/lowering/epilogues.h"
 #include "backends/cpu/step.h"
 #include "backends/cpu/steps/map_group.h"
 #include "ir/program.h"
@@ -72,8 +73,8 @@ class Fusion {
   Slot input_slot(OpenGroup& open, Value v, const StridedView& along_space);
   Slot new_slot(OpenGroup& open, DType dtype);
   void close(const Shape& space);
-  void emit(const MapGroup& group);
-  void emit_apart(MapGroup group);
+  void emit(const MapGroup& group, const LoopReads& all);
+  void emit_apart(MapGroup group, const LoopReads& all);
   std::unique_ptr<Step> kernel_step(const MapGroup& group);
 
   Lowering& lowering_;

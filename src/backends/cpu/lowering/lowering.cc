@@ -74,7 +74,8 @@ Lowering::Lowering(const Program& program, const KernelTable& kernels, const Low
       uses_(program.size(), 0),
       views_(program.size()),
       is_defined_(program.size(), false),
-      fusion_(*this) {}
+      fusion_(*this),
+      epilogues_(*this) {}
 
 Plan Lowering::run() {
   count_uses();
@@ -97,6 +98,7 @@ Plan Lowering::run() {
   write_outputs();
   if (compiles_kernels_) collector_->compile();
   place_buffers();
+  std::erase(plan_.steps, nullptr);
   return std::move(plan_);
 }
 
@@ -199,6 +201,7 @@ bool Lowering::may_overwrite(Value v) {
 BufferId Lowering::new_buffer(BufferKind kind, std::size_t bytes, std::size_t position) {
   plan_.buffers.push_back({kind, bytes, position});
   pending_.push_back(0);
+  last_write_.push_back(-1);
   return static_cast<BufferId>(plan_.buffers.size() - 1);
 }
 
@@ -206,6 +209,8 @@ void Lowering::emit(std::unique_ptr<const Step> step, std::span<const StridedVie
                     std::span<const StridedView> writes) {
   for (auto views : {reads, writes})
     for (const StridedView& view : views) touch(view.buffer);
+  for (const StridedView& view : writes)
+    last_write_[view.buffer] = static_cast<std::int32_t>(plan_.steps.size());
   plan_.steps.push_back(std::move(step));
 }
 
@@ -214,6 +219,22 @@ void Lowering::touch(BufferId buffer) {
   Buffer& used = plan_.buffers[buffer];
   if (used.first_step < 0) used.first_step = now;
   used.last_step = now;
+}
+
+bool Lowering::is_unread(BufferId buffer, std::size_t step, std::uint32_t uses) const {
+  const Buffer& used = plan_.buffers[buffer];
+  return used.kind == BufferKind::arena && pending_[buffer] == uses &&
+         used.first_step == static_cast<std::int32_t>(step) && used.last_step == used.first_step;
+}
+
+bool Lowering::is_written_after(BufferId buffer, std::size_t step) const {
+  return last_write_[buffer] > static_cast<std::int32_t>(step);
+}
+
+/// Its place stays until the plan is ready, so that the numbers of the others do.
+void Lowering::drop_step(std::size_t step, BufferId written) {
+  plan_.steps[step].reset();
+  plan_.buffers[written].first_step = plan_.buffers[written].last_step = -1;
 }
 
 void Lowering::emit_copy(const StridedView& from, const StridedView& to) {

@@ -10,6 +10,7 @@
 
 #include "backends/cpu/kernel_collector.h"
 #include "backends/cpu/kernels/kernel_table.h"
+#include "backends/cpu/lowering/epilogues.h"
 #include "backends/cpu/lowering/fusion.h"
 #include "backends/cpu/lowering/pass_log.h"
 #include "backends/cpu/plan.h"
@@ -56,6 +57,7 @@ class Lowering {
   const Program& program() const { return program_; }
   const KernelTable& kernels() const { return kernels_; }
   Fusion& fusion() { return fusion_; }
+  Epilogues& epilogues() { return epilogues_; }
   const std::shared_ptr<KernelCollector>& kernel_collector() const { return collector_; }
   /// The program is a tile of another one, so a run of that runs it several times.
   bool is_tile() const { return !compiles_kernels_; }
@@ -92,6 +94,12 @@ class Lowering {
     emit(std::move(step), std::span(reads.begin(), reads.size()), std::span(&written, 1));
   }
   void emit_copy(const StridedView& from, const StridedView& to);
+  std::size_t step_count() const { return plan_.steps.size(); }
+  /// Whether the step is the only one so far that uses the buffer, and there are `uses` to come.
+  bool is_unread(BufferId buffer, std::size_t step, std::uint32_t uses) const;
+  bool is_written_after(BufferId buffer, std::size_t step) const;
+  /// Takes back a step, and the buffer that it writes.
+  void drop_step(std::size_t step, BufferId written);
   /// Tells the log that an operand was copied to suit a product.
   void note_layout(const StridedView& from, const StridedView& to);
 
@@ -109,7 +117,7 @@ class Lowering {
   void lower_node(Value node);
   void lower_region(const Region& region, const Leaving& leaving);
   std::vector<StridedView> tile_inputs(const TileProgram& tile, std::int64_t extent);
-  StridedView transposed_copy(const StridedView& matrix);
+  StridedView copy_in_order(const StridedView& from, const Integers& order);
   std::unique_ptr<TilePlan> plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
                                       std::span<const StridedView> outputs) const;
   void consume_uses_inside(const Region& region, const Leaving& leaving);
@@ -125,12 +133,14 @@ class Lowering {
   bool compiles_kernels_;
   std::shared_ptr<KernelCollector> collector_;
   Plan plan_;
-  std::vector<std::uint32_t> uses_;     ///< per value: uses by nodes not yet lowered, and as output
-  std::vector<std::uint32_t> pending_;  ///< per buffer: uses to come of the values that lie there
-  std::vector<StridedView> views_;      ///< per value
-  std::vector<bool> is_defined_;        ///< per value
+  std::vector<std::uint32_t> uses_;       ///< per value: uses by nodes not yet lowered, and as output
+  std::vector<std::uint32_t> pending_;    ///< per buffer: uses to come of the values that lie there
+  std::vector<std::int32_t> last_write_;  ///< per buffer: the last step that writes it, -1 without any
+  std::vector<StridedView> views_;        ///< per value
+  std::vector<bool> is_defined_;          ///< per value
   std::unordered_map<std::uint32_t, StridedView> beside_;
   Fusion fusion_;
+  Epilogues epilogues_;
 };
 
 }  // namespace loipe::cpu

@@ -132,6 +132,12 @@ std::int64_t lanes_of(DType dtype, const KernelTable& kernels) {
   return dtype == DType::f32 ? kernels.f32.lanes : kernels.f64.lanes;
 }
 
+std::vector<ResultLoop> result_loops(const std::vector<Axis>& axes) {
+  std::vector<ResultLoop> loops;
+  for (const Axis& axis : axes) loops.push_back({axis.extent, axis.out});
+  return loops;
+}
+
 void emit_matrix_product(Lowering& lowering, Factor a, Factor b, ProductAxes axes, const StridedView& out) {
   if (!axes.rows.empty() && axes.rows.back().out == 1) {
     axes.swap_operands();
@@ -156,6 +162,13 @@ void emit_matrix_product(Lowering& lowering, Factor a, Factor b, ProductAxes axe
                    .batch = {}};
   for (const Axis& axis : axes.batch) plan.batch.append(axis.extent, {axis.a, axis.b, axis.out});
   plan.batch.collapse_axes();
+  if (out.offset == 0 && out.is_contiguous())
+    lowering.epilogues().remember(out.buffer, {lowering.step_count(),
+                                               plan,
+                                               result_loops(axes.batch),
+                                               result_loops(axes.rows),
+                                               result_loops(axes.columns),
+                                               {a.view, b.view}});
   lowering.emit(make_product_step(std::move(plan), lowering.kernels()), {a.view, b.view}, out);
 }
 

@@ -2,6 +2,7 @@
 // A region becomes one step: the plan of a tile, run for all tiles.
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "backends/cpu/lowering/lowering.h"
 #include "ops/recorded/einsum_spec.h"
@@ -28,16 +29,18 @@ std::shared_ptr<const Tensor> counted(std::int64_t extent) {
   return numbers;
 }
 
+bool has(const std::vector<Label>& labels, Label label) {
+  return std::ranges::find(labels, label) != labels.end();
+}
+
 /// Whether in this product the matrix is the right factor with the summed label last: "ab,cb->ac", with
 /// batch labels in the rest. There, and not in other sums, the order of the
 /// terms does not depend on strides.
 bool is_right_factor(const Program& program, Value product, std::size_t place) {
   const EinsumSpec spec = EinsumSpec::parse(program.attributes(product).text("spec"));
   const std::vector<Label>&own = spec.operands[place], &other = spec.operands[1 - place];
-  const auto has = [](const std::vector<Label>& labels, Label label) {
-    return std::ranges::find(labels, label) != labels.end();
-  };
-  if (spec.result.empty() || own[0] != spec.result.back() || own[0] == own[1]) return false;
+  if (spec.result.empty() || own.size() != 2 || own[0] != spec.result.back() || own[0] == own[1])
+    return false;
   if (has(other, own[0]) || !has(other, own[1]) || has(spec.result, own[1])) return false;
   const Shape& shape = program.shape(program.operands(product)[1 - place]);
   for (std::size_t axis = 0; axis < other.size(); ++axis)
@@ -45,22 +48,45 @@ bool is_right_factor(const Program& program, Value product, std::size_t place) {
   return false;
 }
 
-/// Whether the argument is a matrix that stands nowhere but as such a factor.
-bool wants_transposed(const Program& program, Value argument) {
+/// The order of the factor's axes, outer ones first, that puts one matrix after the other where they lie
+/// across each other: "aeb,becd->abcd" has a matrix "ea" for each b. Nothing if they do not,
+/// and where the order of the terms might depend on strides: if there are several summed
+/// labels, or if the product runs along b.
+std::optional<Integers> order_of_matrices(const Program& program, Value product, std::size_t place) {
+  const EinsumSpec spec = EinsumSpec::parse(program.attributes(product).text("spec"));
+  const std::vector<Label>&own = spec.operands[place], &other = spec.operands[1 - place];
+  Integers batch, terms, rest;
+  for (std::size_t axis = 0; axis < own.size(); ++axis) {
+    const bool in_other = has(other, own[axis]), in_result = has(spec.result, own[axis]);
+    if (std::ranges::count(own, own[axis]) > 1 || (!in_other && !in_result)) return std::nullopt;
+    (in_other && in_result ? batch : in_other ? terms : rest).push_back(static_cast<std::int64_t>(axis));
+  }
+  if (batch.empty() || terms.size() != 1 || rest.empty() || has(own, spec.result.back())) return std::nullopt;
+  if (batch.back() + 1 != std::ssize(own)) return std::nullopt;
+  batch.push_back(terms[0]);
+  batch.insert(batch.end(), rest.begin(), rest.end());
+  return batch;
+}
+
+/// The order of axes in which all uses of the argument, products of two, want it to lie; nothing if that is
+/// the order that it has, or they do not agree.
+std::optional<Integers> wanted_order(const Program& program, Value argument) {
   const Shape& shape = program.shape(argument);
-  if (shape.size() != 2 || shape[0] == 1 || shape[1] == 1 || !is_floating(program.type(argument).dtype))
-    return false;
-  bool is_used = false;
+  if (std::ranges::count(shape, 1) > 0 || !is_floating(program.type(argument).dtype)) return std::nullopt;
+  std::optional<Integers> order;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
     const std::span<const Value> operands = program.operands(Value{i});
-    const auto place = std::ranges::find(operands, argument);
-    if (place == operands.end()) continue;
-    if (operands.size() != 2 || operands[0] == operands[1] || program.op(Value{i}).name.value != "einsum" ||
-        !is_right_factor(program, Value{i}, static_cast<std::size_t>(place - operands.begin())))
-      return false;
-    is_used = true;
+    const auto place = static_cast<std::size_t>(std::ranges::find(operands, argument) - operands.begin());
+    if (place == operands.size()) continue;
+    if (operands.size() != 2 || operands[0] == operands[1] || program.op(Value{i}).name.value != "einsum")
+      return std::nullopt;
+    const std::optional<Integers> wanted = is_right_factor(program, Value{i}, place)
+                                               ? std::optional(Integers{1, 0})
+                                               : order_of_matrices(program, Value{i}, place);
+    if (!wanted || (order && *order != *wanted)) return std::nullopt;
+    order = wanted;
   }
-  return is_used;
+  return order;
 }
 
 std::int64_t axis_of(const TileProgram::Input& input) {
@@ -75,23 +101,32 @@ std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int
   std::vector<StridedView> views;
   for (std::size_t i = 0; i < tile.inputs.size(); ++i) {
     const TileProgram::Input& input = tile.inputs[i];
-    if (input.axis == TileProgram::Input::kPositions) views.push_back(constant(counted(extent)));
-    else if (does(BackendPass::layout) && input.axis == AxisFlow::kWhole &&
-             wants_transposed(tile.program, tile.program.arguments()[i]))
-      views.push_back(transposed_copy(view(input.value)));
-    else views.push_back(view(input.value));
+    if (input.axis == TileProgram::Input::kPositions) {
+      views.push_back(constant(counted(extent)));
+      continue;
+    }
+    views.push_back(view(input.value));
+    if (!does(BackendPass::layout) || input.axis != AxisFlow::kWhole) continue;
+    if (const auto order = wanted_order(tile.program, tile.program.arguments()[i]))
+      views.back() = copy_in_order(views.back(), *order);
   }
   return views;
 }
 
-/// The matrix in the same axes, but with neighbours along the first one.
-StridedView Lowering::transposed_copy(const StridedView& matrix) {
+/// The same axes, but in memory they lie in this order, outer ones first; a copy unless they do already.
+StridedView Lowering::copy_in_order(const StridedView& from, const Integers& order) {
   const PassLog::Scope scope(log(), BackendPass::layout);
-  const StridedView copy = temporary(matrix.dtype, {matrix.shape[1], matrix.shape[0]});
-  const StridedView turned{copy.buffer, copy.dtype, 0, matrix.shape, {1, matrix.shape[0]}};
-  emit_copy(matrix, turned);
-  note_layout(matrix, turned);
-  return turned;
+  Shape shape;
+  for (std::int64_t axis : order) shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
+  StridedView copy = temporary(from.dtype, shape);
+  const Integers strides = copy.strides;
+  copy.shape = from.shape;
+  for (std::size_t k = 0; k < order.size(); ++k)
+    copy.strides[static_cast<std::size_t>(order[k])] = strides[k];
+  if (copy.strides == from.strides) return from;
+  emit_copy(from, copy);
+  note_layout(from, copy);
+  return copy;
 }
 
 /// Inside, a view starts at its first element; where that is comes from the binding.

@@ -15,8 +15,9 @@ constexpr std::int64_t kFewestTasks = 8;
 constexpr std::int64_t kLarge = 1 << 17;
 /// Lines that far apart compete for few sets of a cache, and for the TLB.
 constexpr std::int64_t kFarApart = 2048;
-/// Uses of a packed block that pay for packing it.
-constexpr std::int64_t kEnoughUses = 4;
+/// Uses of a packed block that pay for packing it. Of a panel of b that is not packed each row of vectors is
+/// fetched from the second cache again, which product tiles hardly notice as long as the rows are few.
+constexpr std::int64_t kEnoughUsesOfA = 4, kEnoughUsesOfB = 8, kFewRowsOfB = 64;
 /// Bytes of b that are packed at once, at most.
 constexpr std::int64_t kMostShared = 32 << 20;
 
@@ -25,7 +26,7 @@ std::int64_t rounded_up(std::int64_t value, std::int64_t unit) { return (value +
 }  // namespace
 
 ProductBlocking::ProductBlocking(const ProductPlan& plan, std::int64_t rows_of_tile, std::int64_t lanes,
-                                 std::int64_t element_size)
+                                 std::int64_t element_size, const ProductEpilogue* epilogue)
     : m(plan.m),
       n(plan.n),
       k(plan.k),
@@ -35,7 +36,12 @@ ProductBlocking::ProductBlocking(const ProductPlan& plan, std::int64_t rows_of_t
   const bool is_one_b =
       std::ranges::all_of(plan.batch.strides[1], [](std::int64_t stride) { return stride == 0; });
   b_batches = is_one_b ? 1 : batches;
-  choose_tasks();
+  if (epilogue == nullptr) {
+    choose_tasks();
+  } else {
+    task_rows = epilogue->rows;
+    task_columns = epilogue->columns;
+  }
   choose_packing(plan, element_size);
 }
 
@@ -56,11 +62,11 @@ void ProductBlocking::choose_tasks() {
 void ProductBlocking::choose_packing(const ProductPlan& plan, std::int64_t element_size) {
   const auto is_far = [=](const AxisMap& map) { return std::abs(map.stride) * element_size >= kFarApart; };
   const bool is_a_uneven = !plan.a_m.is_even() || !plan.a_k.is_even();
-  packs_a = is_a_uneven || ((is_far(plan.a_m) || is_far(plan.a_k)) && task_columns >= kEnoughUses * panel);
+  packs_a = is_a_uneven || ((is_far(plan.a_m) || is_far(plan.a_k)) && task_columns >= kEnoughUsesOfA * panel);
   const std::int64_t lanes = panel / 2;
   const bool is_b_unsuitable = !plan.b_n.has_vectors(lanes) || !plan.b_k.is_even();
-  packs_b = is_b_unsuitable ||
-            (2 * std::abs(plan.b_k.stride) * element_size >= kFarApart && m >= kEnoughUses * tile_rows);
+  const bool has_far_rows = 2 * std::abs(plan.b_k.stride) * element_size >= kFarApart && k > kFewRowsOfB;
+  packs_b = is_b_unsuitable || (has_far_rows && m >= kEnoughUsesOfB * tile_rows);
   const bool is_used_by_many = row_tasks() * batches > b_batches;
   shares_b = packs_b && is_used_by_many && b_packed_size() * element_size <= kMostShared;
   stores_vectors = plan.c_m.is_even() && plan.c_n.has_vectors(lanes);

@@ -25,8 +25,9 @@ struct ProductBlocking {
   bool shares_b = false;                  ///< packed once before, for all tasks
   bool stores_vectors = false;            ///< neighbours along n are neighbours in c
 
+  /// The blocks of the epilogue, if there is one, are the tasks.
   ProductBlocking(const ProductPlan& plan, std::int64_t tile_rows, std::int64_t lanes,
-                  std::int64_t element_size);
+                  std::int64_t element_size, const ProductEpilogue* epilogue = nullptr);
 
   std::int64_t row_tasks() const { return (m + task_rows - 1) / task_rows; }
   std::int64_t column_tasks() const { return (n + task_columns - 1) / task_columns; }

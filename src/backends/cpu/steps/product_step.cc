@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "backends/cpu/plan.h"
 #include "backends/cpu/steps/product_blocking.h"
 #include "backends/cpu/threads.h"
 #include "tensor/visit.h"
@@ -14,10 +15,11 @@ namespace {
 template <class T>
 class ProductStep final : public Step {
  public:
-  ProductStep(ProductPlan plan, const KernelTable& kernels)
+  ProductStep(ProductPlan plan, const KernelTable& kernels, std::unique_ptr<const ProductEpilogue> epilogue)
       : plan_(std::move(plan)),
         kernels_(kernels.floats<T>()),
-        blocking_(plan_, kernels_.tile_rows, kernels_.lanes, sizeof(T)) {}
+        epilogue_(std::move(epilogue)),
+        blocking_(plan_, kernels_.tile_rows, kernels_.lanes, sizeof(T), epilogue_.get()) {}
 
   void run(const RunContext& context) const override {
     const int threads = context.threads_for(blocking_.batches * plan_.m * plan_.n * plan_.k / 4);
@@ -25,31 +27,43 @@ class ProductStep final : public Step {
     const std::int64_t row_tasks = blocking_.row_tasks(), column_tasks = blocking_.column_tasks();
     parallel_for(threads, blocking_.batches * row_tasks * column_tasks, [&](std::int64_t task, int thread) {
       const std::int64_t column = task % column_tasks, row = task / column_tasks % row_tasks;
-      run_block(block(context, thread, task / column_tasks / row_tasks, row * blocking_.task_rows,
-                      column * blocking_.task_columns));
+      const Block b = block(context, thread, task / column_tasks / row_tasks, row * blocking_.task_rows,
+                            column * blocking_.task_columns);
+      if (epilogue_ == nullptr) return run_block(b);
+      run_with_epilogue(context, thread, task, b);
     });
   }
 
   std::size_t scratch_bytes() const override {
-    return static_cast<std::size_t>(blocking_.a_packed_size() + kDepthBlock * blocking_.panel +
-                                    blocking_.tile_rows * blocking_.panel) *
-           sizeof(T);
+    return epilogue_ == nullptr ? own_scratch_bytes()
+                                : own_scratch_bytes() + block_bytes() + epilogue_->scratch_bytes();
   }
   std::size_t shared_bytes() const override {
     return blocking_.shares_b ? static_cast<std::size_t>(blocking_.b_packed_size()) * sizeof(T) : 0;
   }
 
  private:
+  std::size_t own_scratch_bytes() const {
+    return whole_lines(static_cast<std::size_t>(blocking_.a_packed_size() + kDepthBlock * blocking_.panel +
+                                                blocking_.tile_rows * blocking_.panel) *
+                       sizeof(T));
+  }
+  /// Of an epilogue's block of results.
+  std::size_t block_bytes() const {
+    return whole_lines(static_cast<std::size_t>(epilogue_->rows * epilogue_->columns) * sizeof(T));
+  }
+
   /// One task, and where its thread may pack.
   struct Block {
     const T* a;
     const T* b;
     T* c;
     std::int64_t row, rows, column, columns;
-    const T* b_shared;  ///< all panels of b: [panel][k][column]; null if not shared
-    T* a_packed;        ///< tiles: [tile][k][row]
-    T* b_packed;        ///< one panel: [k][column]
-    T* tile;            ///< results that cannot be stored as vectors
+    std::int64_t c_row, c_column;  ///< where the block lies in c
+    const T* b_shared;             ///< all panels of b: [panel][k][column]; null if not shared
+    T* a_packed;                   ///< tiles: [tile][k][row]
+    T* b_packed;                   ///< one panel: [k][column]
+    T* tile;                       ///< results that cannot be stored as vectors
     std::int64_t k = 0, depth = 0;
   };
 
@@ -66,6 +80,8 @@ class ProductStep final : public Step {
             .rows = std::min(blocking_.task_rows, plan_.m - row),
             .column = column,
             .columns = std::min(blocking_.task_columns, plan_.n - column),
+            .c_row = row,
+            .c_column = column,
             .b_shared = blocking_.shares_b ? shared + batch % blocking_.b_batches * blocking_.b_batch_size()
                                            : nullptr,
             .a_packed = scratch,
@@ -102,6 +118,14 @@ class ProductStep final : public Step {
     }
   }
 
+  void run_with_epilogue(const RunContext& context, int thread, std::int64_t task, Block block) const {
+    std::byte* const results = context.scratch_of<std::byte>(thread) + own_scratch_bytes();
+    block.c = reinterpret_cast<T*>(results);
+    block.c_row = block.c_column = 0;
+    run_block(block);
+    epilogue_->run(context, task, results, results + block_bytes());
+  }
+
   /// The first pass, also one over no terms at all, stores; the others add.
   void run_block(Block block) const {
     for (block.k = 0; block.k == 0 || block.k < plan_.k; block.k += kDepthBlock) {
@@ -130,9 +154,9 @@ class ProductStep final : public Step {
       point_to_a(block, i, tile);
       const auto kernel = kernels_.product_tile[rows - 1][vectors - 1];
       if (blocking_.stores_vectors && columns == width) {
-        tile.c = block.c + plan_.c_m.at(block.row + i) + plan_.c_n.at(block.column + j);
+        tile.c = block.c + plan_.c_m.at(block.c_row + i) + plan_.c_n.at(block.c_column + j);
         tile.c_row = plan_.c_m.stride;
-        tile.c_vector = next_vector(plan_.c_n, block.column + j);
+        tile.c_vector = next_vector(plan_.c_n, block.c_column + j);
         kernel(tile);
       } else {
         ProductTile<T> apart = tile;
@@ -184,10 +208,10 @@ class ProductStep final : public Step {
   void scatter_tile(const Block& block, std::int64_t i, std::int64_t rows, std::int64_t j,
                     std::int64_t columns, std::int64_t width) const {
     for (std::int64_t r = 0; r < rows; ++r) {
-      T* c = block.c + plan_.c_m.at(block.row + i + r);
+      T* c = block.c + plan_.c_m.at(block.c_row + i + r);
       for (std::int64_t s = 0; s < columns; ++s) {
         const T value = block.tile[r * width + s];
-        T& to = c[plan_.c_n.at(block.column + j + s)];
+        T& to = c[plan_.c_n.at(block.c_column + j + s)];
         to = block.k > 0 ? to + value : value;
       }
     }
@@ -195,14 +219,16 @@ class ProductStep final : public Step {
 
   ProductPlan plan_;
   const FloatKernels<T>& kernels_;
+  std::unique_ptr<const ProductEpilogue> epilogue_;
   ProductBlocking blocking_;
 };
 
 }  // namespace
 
-std::unique_ptr<Step> make_product_step(ProductPlan plan, const KernelTable& kernels) {
+std::unique_ptr<Step> make_product_step(ProductPlan plan, const KernelTable& kernels,
+                                        std::unique_ptr<const ProductEpilogue> epilogue) {
   return visit_floating(plan.dtype, [&]<class T>(T) -> std::unique_ptr<Step> {
-    return std::make_unique<ProductStep<T>>(std::move(plan), kernels);
+    return std::make_unique<ProductStep<T>>(std::move(plan), kernels, std::move(epilogue));
   });
 }
 

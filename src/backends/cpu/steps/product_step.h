@@ -7,6 +7,7 @@
 #include "backends/cpu/kernels/kernel_table.h"
 #include "backends/cpu/step.h"
 #include "backends/cpu/steps/nest.h"
+#include "backends/cpu/steps/product_epilogue.h"
 
 namespace loipe::cpu {
 
@@ -40,7 +41,9 @@ struct ProductPlan {
 };
 
 /// Register tiles over panels that are packed where the strides do not suit, on
-/// tasks of rows x columns of the results.
-std::unique_ptr<Step> make_product_step(ProductPlan plan, const KernelTable& kernels);
+/// tasks of rows x columns of the results. With an epilogue its blocks are the tasks, and c is not
+/// written.
+std::unique_ptr<Step> make_product_step(ProductPlan plan, const KernelTable& kernels,
+                                        std::unique_ptr<const ProductEpilogue> epilogue = nullptr);
 
 }  // namespace loipe::cpu
