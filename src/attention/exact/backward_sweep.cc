@@ -43,6 +43,7 @@ BackwardSweep<E>::BackwardSweep(const BackwardProblem<E>& backward, int threads,
   }
   kept_ = arena.take<T>(kept_tiles_ * (d + dv) * lanes_);
   Arena forward, keys;
+  take_scratch(forward);
   pass_.take_memory(forward);
   take_key_memory(keys);
   memory_ = ThreadMemory(arena, std::max(forward.used(), keys.used()), threads);
@@ -54,11 +55,11 @@ typename BackwardSweep<E>::Block BackwardSweep<E>::take_block(Arena& arena, std:
   constexpr std::int64_t kR = kQueryRows;
   const std::int64_t tangent = has_tangents ? kR : 0;
   Block b{};
-  for (T** rows : {&b.q, &b.qt}) *rows = arena.take<T>(kR * d);
-  for (T** rows : {&b.g, &b.gt}) *rows = arena.take<T>(kR * dv);
+  for (T** rows : {&b.q, &b.qc}) *rows = arena.take<T>(kR * d);
+  for (T** rows : {&b.g, &b.gc}) *rows = arena.take<T>(kR * dv);
   for (T** numbers : {&b.maximum, &b.mean, &b.reciprocal_sum}) *numbers = arena.take<T>(kR);
-  for (T** rows : {&b.tq, &b.tqt}) *rows = arena.take<T>(tangent * d);
-  for (T** rows : {&b.tg, &b.tgt}) *rows = arena.take<T>(tangent * dv);
+  for (T** rows : {&b.tq, &b.tqc}) *rows = arena.take<T>(tangent * d);
+  for (T** rows : {&b.tg, &b.tgc}) *rows = arena.take<T>(tangent * dv);
   for (T** numbers : {&b.tangent_mean_score, &b.tangent_mean}) *numbers = arena.take<T>(tangent);
   b.dq = arena.take<T>(groups * kR * d);
   return b;
@@ -68,6 +69,11 @@ template <class E>
 typename BackwardSweep<E>::Block BackwardSweep<E>::block_at(std::int64_t position) const {
   Arena arena({blocks_memory_ + block_bytes_ * static_cast<std::size_t>(position), block_bytes_});
   return take_block(arena, centred_.head_size, centred_.value_size, groups_, has_tangents_);
+}
+
+template <class E>
+Accumulator<E>* BackwardSweep<E>::take_scratch(Arena& arena) const {
+  return arena.take<T>(kQueryRows * std::max(centred_.head_size, centred_.value_size));
 }
 
 template <class E>
@@ -138,63 +144,65 @@ void BackwardSweep<E>::pack(const Parallel& parallel, const Chunk& chunk) {
   const std::int64_t together = std::max<std::int64_t>(pass_.range() / kQueryRows, 1);
   const std::int64_t ranges = divide_up(chunk.blocks, together);
   for_each(parallel, chunk.key_heads * ranges, [&](std::int64_t task, int thread) {
-    const std::int64_t key_head = chunk.key_head + task / ranges;
-    std::int64_t at = task % ranges * together;
-    const std::int64_t end = std::min(at + together, chunk.blocks);
-    while (at < end) {
-      const std::int64_t position = (key_head - chunk.key_head) * chunk.blocks + at;
-      Place all = place_of(key_head, chunk.block + at);
-      std::int64_t blocks = 0;
-      for (; at < end; ++at, ++blocks) {
-        const Place place = place_of(key_head, chunk.block + at);
-        if (place.head != all.head) break;
-        pack_block(place, block_at(position + blocks));
-        all.count = place.first + place.count - all.first;
-      }
-      if (uses_saved_)
-        for (std::int64_t b = 0; b < blocks; ++b)
-          set_saved_statistics(place_of(key_head, chunk.block + at - blocks + b), block_at(position + b));
-      else {
-        Arena own = memory_.of(thread);
-        pass_.run(all.head, all.first, all.count, pass_.take_memory(own),
-                  [&](std::int64_t i, const QuerySums<T>& sums) {
-                    set_row(all, block_at(position + (i - all.first) / kQueryRows), i, sums);
-                  });
-      }
-      for (std::int64_t b = 0; b < blocks; ++b) {
-        const Block block = block_at(position + b);
-        const std::int64_t dv = centred_.value_size;
-        // A VJP needs the cotangents over the sums; its tangent needs both apart.
-        for (std::int64_t row = 0; !has_tangents_ && row < kQueryRows; ++row)
-          for (std::int64_t c = 0; c < dv; ++c) block.g[row * dv + c] *= block.reciprocal_sum[row];
-        centred_.kernels.transpose(block.g, dv, block.gt, kQueryRows, kQueryRows, dv);
-      }
-    }
+    const std::int64_t head = task / ranges, end = std::min((task % ranges + 1) * together, chunk.blocks);
+    for (std::int64_t at = task % ranges * together; at < end;)
+      at += pack_range(chunk, {chunk.key_head + head, at, end}, head * chunk.blocks + at, memory_.of(thread));
   });
 }
 
 template <class E>
-void BackwardSweep<E>::pack_both(const Rows<const E>& rows, const Place& place, T factor,
-                                 std::int64_t columns, std::int64_t width, T* natural, T* transposed) const {
-  load_rows(rows, RowRange<T>{place.head, place.first, place.count, factor}, columns, natural, width,
-            kQueryRows);
-  if (transposed != nullptr)
-    centred_.kernels.transpose(natural, width, transposed, kQueryRows, kQueryRows, width);
+std::int64_t BackwardSweep<E>::pack_range(const Chunk& chunk, const BlockRange& range, std::int64_t position,
+                                          Arena memory) const {
+  T* const scratch = take_scratch(memory);
+  const auto place = [&](std::int64_t b) { return place_of(range.key_head, chunk.block + range.begin + b); };
+  Place all = place(0);
+  std::int64_t blocks = 0;
+  for (; range.begin + blocks < range.end && place(blocks).head == all.head; ++blocks) {
+    pack_queries(place(blocks), block_at(position + blocks), scratch);
+    all.count = place(blocks).first + place(blocks).count - all.first;
+  }
+  if (uses_saved_)
+    for (std::int64_t b = 0; b < blocks; ++b) set_saved_statistics(place(b), block_at(position + b));
+  else
+    pass_.run(all.head, all.first, all.count, pass_.take_memory(memory),
+              [&](std::int64_t i, const QuerySums<T>& sums) {
+                set_row(all, block_at(position + (i - all.first) / kQueryRows), i, sums);
+              });
+  for (std::int64_t b = 0; b < blocks; ++b) pack_cotangents(place(b), block_at(position + b), scratch);
+  return blocks;
 }
 
 template <class E>
-void BackwardSweep<E>::pack_block(const Place& place, const Block& block) const {
-  const std::int64_t d = problem_.shape.head_size, dv = problem_.shape.value_size;
-  const T factor = centred_.query_factor();
-  pack_both(problem_.q, place, factor, d, centred_.head_size, block.q, block.qt);
-  pack_both(backward_.cotangents.o, place, T{1}, dv, centred_.value_size, block.g, nullptr);
+void BackwardSweep<E>::pack_queries(const Place& place, const Block& block, T* scratch) const {
+  const std::int64_t d = centred_.head_size;
+  const RowRange<T> rows{place.head, place.first, place.count, centred_.query_factor()};
+  const auto pack = [&](const Rows<const E>& from, T* row_groups, T* column_groups) {
+    load_rows(from, rows, problem_.shape.head_size, scratch, d, kQueryRows);
+    to_row_groups(centred_.kernels, scratch, kQueryRows, d, row_groups);
+    to_column_groups(scratch, kQueryRows, d, column_groups);
+  };
+  pack(problem_.q, block.q, block.qc);
+  if (has_tangents_) pack(backward_.tangents->q, block.tq, block.tqc);
   for (T* numbers : {block.maximum, block.mean, block.reciprocal_sum})
     std::fill(numbers, numbers + kQueryRows, T{0});
-  if (!has_tangents_) return;
-  pack_both(backward_.tangents->q, place, factor, d, centred_.head_size, block.tq, block.tqt);
-  pack_both(backward_.cotangent_tangents->o, place, T{1}, dv, centred_.value_size, block.tg, block.tgt);
   for (T* numbers : {block.tangent_mean_score, block.tangent_mean})
-    std::fill(numbers, numbers + kQueryRows, T{0});
+    if (has_tangents_) std::fill(numbers, numbers + kQueryRows, T{0});
+}
+
+/// A VJP needs the cotangents over the sums; its tangent needs both apart.
+template <class E>
+void BackwardSweep<E>::pack_cotangents(const Place& place, const Block& block, T* scratch) const {
+  const std::int64_t dv = centred_.value_size;
+  const auto pack = [&](const Rows<const E>& from, bool is_over_sums, T* row_groups, T* column_groups) {
+    load_rows(from, RowRange<T>{place.head, place.first, place.count}, problem_.shape.value_size, scratch, dv,
+              kQueryRows);
+    for (std::int64_t row = 0; is_over_sums && row < kQueryRows; ++row)
+      for (std::int64_t c = 0; c < dv; ++c) scratch[row * dv + c] *= block.reciprocal_sum[row];
+    to_row_groups(centred_.kernels, scratch, kQueryRows, dv, row_groups);
+    to_column_groups(scratch, kQueryRows, dv, column_groups);
+  };
+  pack(backward_.cotangents.o, !has_tangents_, block.g, block.gc);
+  if (has_tangents_) pack(backward_.cotangent_tangents->o, false, block.tg, block.tgc);
 }
 
 namespace {
@@ -216,8 +224,8 @@ void BackwardSweep<E>::set_saved_statistics(const Place& place, const Block& blo
     block.maximum[row] = get(backward_.saved.statistics, place.head, i, 0);
     block.reciprocal_sum[row] = sum != 0 ? 1 / sum : T{0};
     double mean = -lse_cotangent(backward_.cotangents, place.head, i);
-    for (std::int64_t c = 0; c < problem_.shape.value_size; ++c)
-      mean += static_cast<double>(block.g[row * centred_.value_size + c]) *
+    for (std::int64_t c = 0; backward_.cotangents.o && c < problem_.shape.value_size; ++c)
+      mean += static_cast<double>(get(backward_.cotangents.o, place.head, i, c)) *
               (static_cast<double>(get(backward_.saved.o, place.head, i, c)) - static_cast<double>(shift[c]));
     block.mean[row] = static_cast<T>(mean) * block.reciprocal_sum[row];
   }
@@ -228,7 +236,10 @@ void BackwardSweep<E>::set_saved_statistics(const Place& place, const Block& blo
 template <class E>
 void BackwardSweep<E>::set_row(const Place& place, const Block& block, std::int64_t i,
                                const QuerySums<T>& sums) const {
-  const std::int64_t row = (i - place.first) % kQueryRows, dv = centred_.value_size;
+  const std::int64_t row = (i - place.first) % kQueryRows;
+  const auto number = [&](const Rows<const E>& rows, std::int64_t c) {
+    return rows ? static_cast<double>(get(rows, place.head, i, c)) : 0.0;
+  };
   const T reciprocal = sums.sum != 0 ? 1 / sums.sum : T{0};
   block.maximum[row] = sums.maximum;
   block.reciprocal_sum[row] = reciprocal;
@@ -236,7 +247,7 @@ void BackwardSweep<E>::set_row(const Place& place, const Block& block, std::int6
   double tangent_mean = has_tangents_ ? -lse_cotangent(*backward_.cotangent_tangents, place.head, i) : 0;
   const double mean_score = static_cast<double>(sums.tangent_sum * reciprocal);
   for (std::int64_t c = 0; c < problem_.shape.value_size; ++c) {
-    const double g = static_cast<double>(block.g[row * dv + c]);
+    const double g = number(backward_.cotangents.o, c);
     const double o = static_cast<double>(sums.o[c * sums.stride]) * static_cast<double>(reciprocal);
     mean += g * o;
     if (!has_tangents_) continue;
@@ -244,7 +255,7 @@ void BackwardSweep<E>::set_row(const Place& place, const Block& block, std::int6
       return static_cast<double>(at[c * sums.stride]) * static_cast<double>(reciprocal);
     };
     const double to = over_sum(sums.o_of_values) + kLn2 * (over_sum(sums.o_of_scores) - mean_score * o);
-    tangent_mean += static_cast<double>(block.tg[row * dv + c]) * o + g * to;
+    tangent_mean += number(backward_.cotangent_tangents->o, c) * o + g * to;
   }
   block.mean[row] = static_cast<T>(mean);
   if (!has_tangents_) {
@@ -329,7 +340,7 @@ void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock key
     p.additive =
         additive(problem_.mask.bias, key_mask_at(problem_.mask, tile.key_head, tile.key), m.additive);
   const InputCotangents<E>& results = backward_.results;
-  p.q = block.q, p.g = block.g, p.qt = block.qt, p.gt = block.gt;
+  p.q = block.q, p.g = block.g, p.qc = block.qc, p.gc = block.gc;
   p.kt = m.kt, p.vt = m.vt, p.k = m.k;
   p.maximum = block.maximum, p.mean = block.mean;
   p.weights = m.weights;
@@ -343,7 +354,7 @@ void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock key
   if (backward_.tangents->bias)
     t.tangent_additive = additive(backward_.tangents->bias, nullptr, m.tangent_additive);
   p.dx = m.dx;
-  t.tq = block.tq, t.tg = block.tg, t.tqt = block.tqt, t.tgt = block.tgt;
+  t.tq = block.tq, t.tg = block.tg, t.tqc = block.tqc, t.tgc = block.tgc;
   t.tkt = m.tkt, t.tvt = m.tvt, t.tk = m.tk;
   t.reciprocal_sum = block.reciprocal_sum, t.tangent_mean_score = block.tangent_mean_score;
   t.tangent_mean = block.tangent_mean;

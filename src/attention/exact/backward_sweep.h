@@ -34,8 +34,8 @@ class BackwardSweep {
  private:
   /// One block of queries, packed.
   struct Block {
-    T *q, *g, *qt, *gt, *maximum, *mean;  // as BackwardTile has them
-    T *tq, *tg, *tqt, *tgt;               // with tangents
+    T *q, *g, *qc, *gc, *maximum, *mean;  // as BackwardTile has them
+    T *tq, *tg, *tqc, *tgc;               // with tangents
     T *reciprocal_sum, *tangent_mean_score, *tangent_mean;
     T* dq;  // [groups][kQueryRows][head_size]
   };
@@ -54,6 +54,10 @@ class BackwardSweep {
     std::int64_t block, blocks;        ///< of each key head
     bool is_first, is_last;            ///< of its key heads
   };
+  /// Blocks of a key head, counted within the chunk.
+  struct BlockRange {
+    std::int64_t key_head, begin, end;
+  };
   /// Which results a sweep computes, and for which tiles of keys.
   struct Part {
     bool has_q, has_keys;
@@ -64,13 +68,16 @@ class BackwardSweep {
   static Block take_block(Arena& arena, std::int64_t d, std::int64_t dv, std::int64_t groups,
                           bool has_tangents);
   KeyMemory take_key_memory(Arena& arena) const;
+  T* take_scratch(Arena& arena) const;  ///< [kQueryRows][max(head_size, value_size)]
   Place place_of(std::int64_t key_head, std::int64_t block) const;
 
   void sweep(const Parallel& parallel, const Part& part);
   void pack(const Parallel& parallel, const Chunk& chunk);
-  void pack_block(const Place& place, const Block& block) const;
-  void pack_both(const Rows<const E>& rows, const Place& place, T factor, std::int64_t columns,
-                 std::int64_t width, T* natural, T* transposed) const;
+  /// Those of the range's first query head; returns how many.
+  std::int64_t pack_range(const Chunk& chunk, const BlockRange& range, std::int64_t position,
+                          Arena memory) const;
+  void pack_queries(const Place& place, const Block& block, T* scratch) const;
+  void pack_cotangents(const Place& place, const Block& block, T* scratch) const;
   void set_saved_statistics(const Place& place, const Block& block) const;
   void set_row(const Place& place, const Block& block, std::int64_t i, const QuerySums<T>& sums) const;
   void run_group(const Chunk& chunk, const Part& part, std::int64_t key_head, std::int64_t group,

@@ -23,7 +23,7 @@ ForwardMemory<Accumulator<E>> ForwardPass<E>::take_memory(Arena& arena) const {
   m.o = arena.take<T>(queries * dv);
   m.maximum = arena.take<T>(queries);
   m.sum = arena.take<T>(queries);
-  m.rows = arena.take<T>(rows * d);
+  m.rows = arena.take<T>(rows * std::max(d, dv));
   m.k = arena.take<T>(kKeyRows * d);
   m.v = arena.take<T>(kKeyRows * dv);
   m.scores = arena.take<T>(scores);
@@ -68,12 +68,17 @@ void ForwardPass<E>::begin(std::int64_t head, std::int64_t first, std::int64_t c
 }
 
 template <class E>
-void ForwardPass<E>::pack_key_groups(const Rows<const E>& rows, const RowRange<T>& keys, T* scratch,
+void ForwardPass<E>::pack_row_groups(const Rows<const E>& rows, const RowRange<T>& keys, T* scratch,
                                      T* out) const {
-  const std::int64_t d = centred_.head_size;
-  load_rows(rows, keys, problem_.shape.head_size, scratch, d, kKeyRows);
-  for (std::int64_t row = 0; row < keys.count; row += kGroup)
-    kernels_.transpose(scratch + row * d, d, out + row * d, kGroup, kGroup, d);
+  load_rows(rows, keys, problem_.shape.head_size, scratch, centred_.head_size, kKeyRows);
+  to_row_groups(kernels_, scratch, kKeyRows, centred_.head_size, out);
+}
+
+template <class E>
+void ForwardPass<E>::pack_column_groups(const Rows<const E>& rows, const RowRange<T>& keys, T* scratch,
+                                        T* out) const {
+  load_rows(rows, keys, problem_.shape.value_size, scratch, centred_.value_size, kKeyRows);
+  to_column_groups(scratch, kKeyRows, centred_.value_size, out);
 }
 
 template <class E>
@@ -81,11 +86,11 @@ void ForwardPass<E>::pack_keys(const RowRange<T>& keys, const ForwardMemory<T>& 
   RowRange<T> centred_keys = keys, centred_values = keys;
   centred_keys.shift = centred_.k_mean_of(keys.head);
   centred_values.shift = centred_.v_mean_of(keys.head);
-  pack_key_groups(problem_.k, centred_keys, m.rows, m.k);
-  load_rows(problem_.v, centred_values, problem_.shape.value_size, m.v, centred_.value_size, kKeyRows);
+  pack_row_groups(problem_.k, centred_keys, m.rows, m.k);
+  pack_column_groups(problem_.v, centred_values, m.rows, m.v);
   if (tangents_ == nullptr) return;
-  pack_key_groups(tangents_->k, keys, m.rows, m.tk);
-  load_rows(tangents_->v, keys, problem_.shape.value_size, m.tv, centred_.value_size, kKeyRows);
+  pack_row_groups(tangents_->k, keys, m.rows, m.tk);
+  pack_column_groups(tangents_->v, keys, m.rows, m.tv);
 }
 
 template <class E>

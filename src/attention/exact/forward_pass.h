@@ -13,7 +13,7 @@ struct ForwardMemory {
   T *q, *o, *maximum, *sum;                         // [head_size][lanes], [value_size][lanes], [lanes] twice
   T *tq, *o_of_scores, *o_of_values, *tangent_sum;  // the same; with tangents
   // One tile of keys.
-  T* rows;   // [max(kKeyRows, lanes)][head_size], scratch
+  T* rows;   // [max(kKeyRows, lanes)][max(head_size, value_size)], scratch
   T *k, *v;  // as ForwardTile has them
   T *tk, *tv;
   T *scores, *tangent_scores, *additive, *tangent_additive;  // [kKeyRows][lanes]
@@ -56,7 +56,8 @@ class ForwardPass {
   void take_keys(std::int64_t head, std::int64_t first, std::int64_t count, std::int64_t key,
                  const ForwardMemory<T>& memory) const;
   void pack_keys(const RowRange<T>& keys, const ForwardMemory<T>& memory) const;
-  void pack_key_groups(const Rows<const E>& rows, const RowRange<T>& keys, T* scratch, T* out) const;
+  void pack_row_groups(const Rows<const E>& rows, const RowRange<T>& keys, T* scratch, T* out) const;
+  void pack_column_groups(const Rows<const E>& rows, const RowRange<T>& keys, T* scratch, T* out) const;
   void pack_queries(const Rows<const E>& rows, const RowRange<T>& range, T* scratch, T* out) const;
   void take_tile(const TileRange& tile, KeyBlock block, std::int64_t panel,
                  const ForwardMemory<T>& memory) const;

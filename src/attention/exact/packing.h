@@ -63,6 +63,22 @@ void load_rows(const Rows<const E>& from, const RowRange<Accumulator<E>>& range,
   }
 }
 
+/// Row groups of rows[rows][columns] (attention_kernels.h); both are multiples of kGroup.
+template <class T>
+void to_row_groups(const TileKernels<T>& kernels, const T* rows, std::int64_t count, std::int64_t columns,
+                   T* out) {
+  for (std::int64_t row = 0; row < count; row += kGroup)
+    kernels.transpose(rows + row * columns, columns, out + row * columns, kGroup, kGroup, columns);
+}
+
+/// Column groups.
+template <class T>
+void to_column_groups(const T* rows, std::int64_t count, std::int64_t columns, T* out) {
+  for (std::int64_t column = 0; column < columns; column += kGroup)
+    for (std::int64_t row = 0; row < count; ++row, out += kGroup)
+      std::copy_n(rows + row * columns + column, kGroup, out);
+}
+
 /// The key mask of the keys from `first` on; null: all are allowed.
 template <class T>
 const std::uint8_t* key_mask_at(const Mask<T>& mask, std::int64_t key_head, std::int64_t first) {

@@ -9,8 +9,11 @@
 // include nothing but this header and *.inc files (backends/cpu/kernels/kernel_table.h says why).
 //
 // Scores are in base 2: s = log2(e) x, with log2(e) and the scale already in the packed queries, so that
-// exp(x - max) = 2^(s - max). Rows whose columns end up as rows of a product are padded
-// with zeros to multiples of kGroup.
+// exp(x - max) = 2^(s - max). head_size and value_size are padded with zeros to multiples of kGroup.
+// What a product reads one number at a time lies in groups of kGroup rows or columns, so
+// that it is read from front to back:
+//   row groups     [rows / kGroup][columns][kGroup]
+//   column groups  [columns / kGroup][rows][kGroup]
 
 namespace loipe::attention {
 
@@ -33,8 +36,8 @@ struct Band {
 template <class T>
 struct ForwardTile {
   const T* q;         ///< [head_size][lanes]
-  const T* k;         ///< [kKeyRows / kGroup][head_size][kGroup]
-  const T* v;         ///< [kKeyRows][value_size]
+  const T* k;         ///< row groups of kKeyRows rows, head_size columns
+  const T* v;         ///< column groups of kKeyRows rows, value_size columns
   const T* additive;  ///< [kKeyRows][lanes], added to scores; null: none
   T* scores;          ///< [kKeyRows][lanes], scratch
   T* maximum;         ///< [lanes], of the scores so far
@@ -63,10 +66,10 @@ struct JvpTile {
 /// dx null: dv alone.
 template <class T>
 struct BackwardTile {
-  const T* q;         ///< [kQueryRows][head_size]
-  const T* g;         ///< [kQueryRows][value_size]
-  const T* qt;        ///< [head_size][kQueryRows]
-  const T* gt;        ///< [value_size][kQueryRows]
+  const T* q;   ///< row groups of kQueryRows rows, head_size columns
+  const T* g;   ///< row groups of kQueryRows rows, value_size columns
+  const T* qc;  ///< the same in column groups
+  const T* gc;
   const T* kt;        ///< [head_size][lanes]
   const T* vt;        ///< [value_size][lanes]
   const T* k;         ///< [lanes][head_size]
@@ -89,7 +92,7 @@ struct BackwardTile {
 template <class T>
 struct BackwardTangentTile {
   BackwardTile<T> primal;
-  const T *tq, *tg, *tqt, *tgt, *tkt, *tvt, *tk;  ///< as those without t; none is null
+  const T *tq, *tg, *tqc, *tgc, *tkt, *tvt, *tk;  ///< as those without t; none is null
   const T* tangent_additive;                      ///< as additive; null: 0
   const T* reciprocal_sum;                        ///< [kQueryRows]
   const T* tangent_mean_score;                    ///< [kQueryRows]
