@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/arguments.h"
+#include "cli/bench_attention_table.h"
 #include "cli/bench_peak_table.h"
 #include "cli/bench_table.h"
 #include "cli/command.h"
@@ -14,6 +15,7 @@ struct Options {
   std::string dtype = "f32";
   bool flush_subnormals = false;
   std::optional<std::string> format;
+  AttentionBenchTexts attention;
   bool json = false;
 };
 
@@ -50,19 +52,26 @@ BenchOptions parse(const Options& options, const Subject& subject) {
   return result;
 }
 
-/// The machine alone.
-int run_peak(const Options& options, const Terminal& terminal) {
-  // Options of the other commands would have no effect.
+/// Options of orders and tasks would have no effect on what is no task.
+void refuse_task_options(const Options& options, const std::string& subject, const std::string& expected) {
   const std::pair<const char*, bool> given[] = {
-      {"--scale", options.subject.has_scale()},         {"--batch", options.subject.has_batch()},
-      {"--orders", options.orders.has_value()},         {"--inputs", options.inputs.has_value()},
-      {"--backend", options.backend.has_value()},       {"--repetitions", options.repetitions.has_value()},
-      {"--flush-subnormals", options.flush_subnormals}, {"--format", options.format.has_value()},
-      {"--disable", options.disable.has_value()}};
+      {"--scale", options.subject.has_scale()},   {"--batch", options.subject.has_batch()},
+      {"--orders", options.orders.has_value()},   {"--inputs", options.inputs.has_value()},
+      {"--backend", options.backend.has_value()}, {"--flush-subnormals", options.flush_subnormals},
+      {"--format", options.format.has_value()},   {"--disable", options.disable.has_value()}};
   for (const auto& [option, is_given] : given)
     if (is_given)
-      throw UserError("bench peak: option " + std::string(option) +
-                      " has no meaning here: expected --threads, --dtype or --json");
+      throw UserError("bench " + subject + ": option " + std::string(option) +
+                      " has no meaning here: expected " + expected);
+}
+
+/// The machine alone.
+int run_peak(const Options& options, const Terminal& terminal) {
+  refuse_task_options(options, "peak", "--threads, --dtype or --json");
+  if (options.repetitions || options.attention.is_given())
+    throw UserError(std::string("bench peak: option ") +
+                    (options.repetitions ? "--repetitions" : "of attention") +
+                    " has no meaning here: expected --threads, --dtype or --json");
   const DType dtype = parse_floating("--dtype", options.dtype);
   const int threads = thread_count(options.threads ? parse_threads(*options.threads) : 0);
   const PeakResult result =
@@ -72,10 +81,30 @@ int run_peak(const Options& options, const Terminal& terminal) {
   return 0;
 }
 
+int run_attention(const Options& options, const Terminal& terminal) {
+  refuse_task_options(options, "attention",
+                      "--n, --heads, --head-size, --causal, --dtype, --threads, --repetitions or --json");
+  AttentionBenchOptions request{attention_sizes(options.attention),
+                                options.attention.is_causal,
+                                parse_floating("--dtype", options.dtype),
+                                0,
+                                {}};
+  if (options.threads) request.threads = parse_threads(*options.threads);
+  if (options.repetitions) request.repetitions = parse_integer("--repetitions", *options.repetitions, 1);
+  const AttentionBenchResult result =
+      bench_attention(request, [&](const std::string& stage) { terminal.note("bench attention: " + stage); });
+  if (options.json) print_json(attention_json(result));
+  else print(attention_text(result));
+  return 0;
+}
+
 int run(const Options& options, const Terminal& terminal) {
   const SubjectRequest request = options.subject.request();
   if (request.name == "peak") return run_peak(options, terminal);
-  if (request.name == "attention") throw Unsupported("'bench attention' is not available in this version");
+  if (request.name == "attention") return run_attention(options, terminal);
+  if (options.attention.is_given())
+    throw UserError("bench " + request.name +
+                    ": --n, --heads, --head-size and --causal are for bench attention");
   if (is_program_file(request.name))
     throw UserError("bench " + request.name + ": expected a built-in task, whose inputs are known");
   const Subject subject(request);
@@ -104,6 +133,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
       ->option_text("R");
   app.add_flag("--flush-subnormals", options->flush_subnormals, "runs take subnormal numbers for 0");
   declare_disable(app, options->disable);
+  declare_attention_options(app, options->attention);
   app.add_flag("--json", options->json, "print JSON");
   return [options, &terminal] { return run(*options, terminal); };
 }
@@ -115,6 +145,7 @@ const Command kBenchCommand{"bench", "Prove and time the Jacobian of a task in s
                             "  loipe bench Encoder --scale 4 --orders reverse,alphagrad --json\n"
                             "  loipe bench RoeFlux_1d --batch 512 --dtype f64\n"
                             "  loipe bench PropaneCombustion --batch 512 --format coo\n"
+                            "  loipe bench attention --causal --n 4096,16384 --head-size 64\n"
                             "  loipe bench peak --threads 1 --dtype f64",
                             declare};
 

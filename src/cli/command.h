@@ -31,6 +31,7 @@ extern const Command kVjpCommand;
 extern const Command kGradientCommand;
 extern const Command kHessianCommand;
 extern const Command kHvpCommand;
+extern const Command kAttentionCommand;
 extern const Command kTransformerCommand;
 extern const Command kBenchCommand;
 extern const Command kCheckCommand;

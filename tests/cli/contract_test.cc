@@ -169,6 +169,21 @@ TEST(Contract, BenchPeak) {
   EXPECT_EQ(json["memory"].back()["level"], "DRAM");
 }
 
+TEST(Contract, BenchAttention) {
+  const Json json = run_json({"bench", "attention", "--n", "65,130", "--head-size", "8,5", "--heads", "2",
+                              "--causal", "--repetitions", "2", "--threads", "1"});
+  EXPECT_EQ(json["task"], "attention");
+  ASSERT_EQ(json["rows"].size(), 4u);
+  for (const Json& row : json["rows"]) {
+    EXPECT_GT(row["forward_gflops"], 0);
+    EXPECT_GT(row["backward_gflops"], 0);
+    EXPECT_LT(row["max_rel_error"], 1e-5);
+    EXPECT_EQ(row["repetitions"], 2);
+  }
+  EXPECT_EQ(json["rows"][3]["n"], 130);
+  EXPECT_EQ(json["rows"][3]["head_size"], 5);
+}
+
 TEST(Contract, BenchPeakTable) {
   const Outcome outcome = run_ok({"bench", "peak", "--threads", "1"});
   for (const char* text :

@@ -59,7 +59,7 @@ TEST_F(Errors, Commands) {
   expect_error({"coutn", "Encoder"}, 2, "unknown command 'coutn' (did you mean 'count'?)");
   expect_error({"--json"}, 2, "a command is missing");
   expect_error({"--quiet", "bencch"}, 2, "did you mean 'bench'?");
-  for (const char* planned : {"train", "attention", "transformer"})
+  for (const char* planned : {"train"})
     expect_error({planned, "Encoder"}, 3, "not available in this version");
 }
 
@@ -79,7 +79,9 @@ TEST_F(Errors, Options) {
 TEST_F(Errors, Tasks) {
   expect_error({"count", "Encodr"}, 2, "did you mean 'Encoder'?");
   expect_error({"bench", "RoeFlux1d"}, 2, "did you mean 'RoeFlux_1d'?");
-  expect_error({"bench", "attention"}, 3, "not available");
+  expect_error({"bench", "attention", "--n", "0"}, 2, "--n 0: expected a whole number from 1");
+  expect_error({"bench", "attention", "--orders", "reverse"}, 2, "option --orders has no meaning here");
+  expect_error({"bench", "Encoder", "--head-size", "8"}, 2, "are for bench attention");
   expect_error({"bench", "peak", "--dtype", "f16"}, 2, "--dtype f16: expected f32, f64");
   expect_error({"bench", "peak", "--threads", "-2"}, 2, "--threads -2: expected a whole number from 0");
   expect_error({"bench", "peak", "--scale", "4"}, 2, "option --scale has no meaning here");

@@ -77,16 +77,24 @@ Accumulator<E>* BackwardSweep<E>::take_scratch(Arena& arena) const {
 }
 
 template <class E>
-typename BackwardSweep<E>::KeyMemory BackwardSweep<E>::take_key_memory(Arena& arena) const {
-  const std::int64_t d = centred_.head_size, dv = centred_.value_size, scores = kQueryRows * lanes_;
+typename BackwardSweep<E>::KeyTile BackwardSweep<E>::take_key_tile(Arena& arena) const {
+  const std::int64_t d = centred_.head_size * lanes_, dv = centred_.value_size * lanes_;
   const std::int64_t tangent = has_tangents_ ? 1 : 0;
+  KeyTile tile{};
+  for (T** rows : {&tile.kt, &tile.k, &tile.dk}) *rows = arena.take<T>(d);
+  for (T** rows : {&tile.vt, &tile.dv}) *rows = arena.take<T>(dv);
+  for (T** rows : {&tile.tkt, &tile.tk}) *rows = arena.take<T>(tangent * d);
+  tile.tvt = arena.take<T>(tangent * dv);
+  return tile;
+}
+
+template <class E>
+typename BackwardSweep<E>::KeyMemory BackwardSweep<E>::take_key_memory(Arena& arena) const {
+  const std::int64_t scores = kQueryRows * lanes_, tangent = has_tangents_ ? 1 : 0;
   KeyMemory m{};
-  m.rows = arena.take<T>(lanes_ * dv);
-  for (T** rows : {&m.kt, &m.k, &m.dk}) *rows = arena.take<T>(lanes_ * d);
-  for (T** rows : {&m.vt, &m.dv}) *rows = arena.take<T>(lanes_ * dv);
+  for (KeyTile& tile : m.tiles) tile = take_key_tile(arena);
+  m.rows = arena.take<T>(lanes_ * centred_.value_size);
   for (T** tile : {&m.weights, &m.dx, &m.additive}) *tile = arena.take<T>(scores);
-  for (T** rows : {&m.tkt, &m.tk}) *rows = arena.take<T>(tangent * lanes_ * d);
-  m.tvt = arena.take<T>(tangent * lanes_ * dv);
   for (T** tile : {&m.tangent_weights, &m.tangent_dx, &m.tangent_additive})
     *tile = arena.take<T>(tangent * scores);
   return m;
@@ -275,28 +283,47 @@ void BackwardSweep<E>::run_group(const Chunk& chunk, const Part& part, std::int6
     T* const dq = block_at(position + b).dq + group * dq_size;
     std::fill(dq, dq + dq_size, T{0});
   }
-  for (std::int64_t tile = part.tile + group; tile < part.tile + part.tiles; tile += groups_) {
-    const std::int64_t key = tile * lanes_, keys = std::min(lanes_, problem_.shape.keys - key);
-    const KeyBlock allowed = key_block(key_mask_at(problem_.mask, key_head, key), keys);
-    if (part.has_keys) begin_keys(chunk, tile - part.tile, m);
-    if (allowed != KeyBlock::none_allowed) {
-      pack_keys(key_head, tile, m);
-      for (std::int64_t b = 0; b < chunk.blocks; ++b) {
-        const Place place = place_of(key_head, chunk.block + b);
-        const Block block = block_at(position + b);
-        take_block_of_queries({place.head, key_head, place.first, place.count, key, keys}, allowed, block,
-                              block.dq + group * dq_size, part, m);
-      }
+  const std::int64_t end = part.tile + part.tiles;
+  for (std::int64_t first = part.tile + group; first < end; first += kStrip * groups_)
+    run_strip(chunk, part, {key_head, group, first, std::min(kStrip, divide_up(end - first, groups_))}, m);
+}
+
+template <class E>
+void BackwardSweep<E>::run_strip(const Chunk& chunk, const Part& part, const Strip& strip,
+                                 const KeyMemory& m) {
+  const std::int64_t key_head = strip.key_head;
+  const std::int64_t position = (key_head - chunk.key_head) * chunk.blocks;
+  KeyBlock allowed[kStrip];
+  for (std::int64_t s = 0; s < strip.tiles; ++s) {
+    const std::int64_t tile = strip.first + s * groups_;
+    if (part.has_keys) begin_keys(chunk, tile - part.tile, m.tiles[s]);
+    allowed[s] = pack_keys(key_head, tile, m.tiles[s], m.rows);
+  }
+  for (std::int64_t b = 0; b < chunk.blocks; ++b) {
+    const Place place = place_of(key_head, chunk.block + b);
+    const Block block = block_at(position + b);
+    T* const dq = block.dq + strip.group * kQueryRows * centred_.head_size;
+    for (std::int64_t s = 0; s < strip.tiles; ++s) {
+      const std::int64_t key = (strip.first + s * groups_) * lanes_;
+      const TileRange range{place.head,  key_head, place.first,
+                            place.count, key,      std::min(lanes_, problem_.shape.keys - key)};
+      take_block_of_queries(range, allowed[s], block, dq, part, m, m.tiles[s]);
     }
-    if (part.has_keys) finish_keys(chunk, key_head, tile, tile - part.tile, m);
+  }
+  for (std::int64_t s = 0; part.has_keys && s < strip.tiles; ++s) {
+    const std::int64_t tile = strip.first + s * groups_;
+    finish_keys(chunk, key_head, tile, tile - part.tile, m.tiles[s]);
   }
 }
 
 template <class E>
-void BackwardSweep<E>::pack_keys(std::int64_t key_head, std::int64_t tile, const KeyMemory& m) const {
+KeyBlock BackwardSweep<E>::pack_keys(std::int64_t key_head, std::int64_t tile, const KeyTile& m,
+                                     T* scratch) const {
   const std::int64_t d = centred_.head_size, dv = centred_.value_size, first = tile * lanes_;
   RowRange<T> keys{key_head, first, std::min(lanes_, problem_.shape.keys - first)};
   keys.is_allowed = key_mask_at(problem_.mask, key_head, first);
+  const KeyBlock allowed = key_block(keys.is_allowed, keys.count);
+  if (allowed == KeyBlock::none_allowed) return allowed;
   const auto load = [&](const Rows<const E>& rows, const T* shift, std::int64_t columns, std::int64_t width,
                         T* natural, T* transposed) {
     keys.shift = shift;
@@ -305,14 +332,15 @@ void BackwardSweep<E>::pack_keys(std::int64_t key_head, std::int64_t tile, const
   };
   const Shape& s = problem_.shape;
   load(problem_.k, centred_.k_mean_of(key_head), s.head_size, d, m.k, m.kt);
-  load(problem_.v, centred_.v_mean_of(key_head), s.value_size, dv, m.rows, m.vt);
-  if (!has_tangents_) return;
+  load(problem_.v, centred_.v_mean_of(key_head), s.value_size, dv, scratch, m.vt);
+  if (!has_tangents_) return allowed;
   load(backward_.tangents->k, nullptr, s.head_size, d, m.tk, m.tkt);
-  load(backward_.tangents->v, nullptr, s.value_size, dv, m.rows, m.tvt);
+  load(backward_.tangents->v, nullptr, s.value_size, dv, scratch, m.tvt);
+  return allowed;
 }
 
 template <class E>
-void BackwardSweep<E>::begin_keys(const Chunk& chunk, std::int64_t kept, const KeyMemory& m) const {
+void BackwardSweep<E>::begin_keys(const Chunk& chunk, std::int64_t kept, const KeyTile& m) const {
   const std::int64_t dk = centred_.head_size * lanes_, dv = centred_.value_size * lanes_;
   if (kept_tiles_ == 0 || chunk.is_first) {
     std::fill(m.dk, m.dk + dk, T{0});
@@ -325,12 +353,13 @@ void BackwardSweep<E>::begin_keys(const Chunk& chunk, std::int64_t kept, const K
 }
 
 template <class E>
-void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock keys, const Block& block, T* dq,
-                                             const Part& part, const KeyMemory& m) const {
+void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock allowed, const Block& block,
+                                             T* dq, const Part& part, const KeyMemory& m,
+                                             const KeyTile& keys) const {
   BackwardTangentTile<T> t{};
   BackwardTile<T>& p = t.primal;
-  if (!set_band(problem_.mask, tile, lanes_, p.band)) return;
-  const bool has_additive = keys != KeyBlock::all_allowed || problem_.mask.bias;
+  if (allowed == KeyBlock::none_allowed || !set_band(problem_.mask, tile, lanes_, p.band)) return;
+  const bool has_additive = allowed != KeyBlock::all_allowed || problem_.mask.bias;
   const auto additive = [&](const Rows<const T>& bias, const std::uint8_t* is_allowed, T* out) {
     std::fill(out, out + kQueryRows * lanes_, T{0});
     load_additive(bias, is_allowed, tile, out, lanes_, 1);
@@ -341,11 +370,11 @@ void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock key
         additive(problem_.mask.bias, key_mask_at(problem_.mask, tile.key_head, tile.key), m.additive);
   const InputCotangents<E>& results = backward_.results;
   p.q = block.q, p.g = block.g, p.qc = block.qc, p.gc = block.gc;
-  p.kt = m.kt, p.vt = m.vt, p.k = m.k;
+  p.kt = keys.kt, p.vt = keys.vt, p.k = keys.k;
   p.maximum = block.maximum, p.mean = block.mean;
   p.weights = m.weights;
-  p.dk = part.has_keys && results.k ? m.dk : nullptr;
-  p.dv = part.has_keys && results.v ? m.dv : nullptr;
+  p.dk = part.has_keys && results.k ? keys.dk : nullptr;
+  p.dv = part.has_keys && results.v ? keys.dv : nullptr;
   p.dq = part.has_q ? dq : nullptr;
   p.dx = p.dk != nullptr || p.dq != nullptr || p.dv == nullptr ? m.dx : nullptr;
   p.head_size = centred_.head_size, p.value_size = centred_.value_size;
@@ -355,7 +384,7 @@ void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock key
     t.tangent_additive = additive(backward_.tangents->bias, nullptr, m.tangent_additive);
   p.dx = m.dx;
   t.tq = block.tq, t.tg = block.tg, t.tqc = block.tqc, t.tgc = block.tgc;
-  t.tkt = m.tkt, t.tvt = m.tvt, t.tk = m.tk;
+  t.tkt = keys.tkt, t.tvt = keys.tvt, t.tk = keys.tk;
   t.reciprocal_sum = block.reciprocal_sum, t.tangent_mean_score = block.tangent_mean_score;
   t.tangent_mean = block.tangent_mean;
   t.tangent_weights = m.tangent_weights, t.tangent_dx = m.tangent_dx;
@@ -364,7 +393,7 @@ void BackwardSweep<E>::take_block_of_queries(const TileRange& tile, KeyBlock key
 
 template <class E>
 void BackwardSweep<E>::finish_keys(const Chunk& chunk, std::int64_t key_head, std::int64_t tile,
-                                   std::int64_t kept, const KeyMemory& m) const {
+                                   std::int64_t kept, const KeyTile& m) const {
   const std::int64_t dk = centred_.head_size * lanes_, dv = centred_.value_size * lanes_;
   if (kept_tiles_ != 0 && !chunk.is_last) {
     T* const to = kept_ + kept * (dk + dv);
@@ -416,16 +445,15 @@ void BackwardSweep<E>::add_bias(const Parallel& parallel, const Chunk& chunk) {
       for (std::int64_t w = 0; w < chunk.key_heads; ++w) {
         const std::int64_t key_head = chunk.key_head + w, key = tile * lanes_;
         const std::int64_t keys = std::min(lanes_, problem_.shape.keys - key);
-        const KeyBlock allowed = key_block(key_mask_at(problem_.mask, key_head, key), keys);
+        const KeyBlock allowed = pack_keys(key_head, tile, m.tiles[0], m.rows);
         if (allowed == KeyBlock::none_allowed) continue;
-        pack_keys(key_head, tile, m);
         for (std::int64_t b = 0; b < chunk.blocks; ++b) {
           const Place place = place_of(key_head, chunk.block + b);
           const Block block = block_at(w * chunk.blocks + b);
           const TileRange range{place.head, key_head, place.first, place.count, key, keys};
           Band band;
           if (!set_band(problem_.mask, range, lanes_, band)) continue;
-          take_block_of_queries(range, allowed, block, nullptr, {false, false, 0, 0}, m);
+          take_block_of_queries(range, allowed, block, nullptr, {false, false, 0, 0}, m, m.tiles[0]);
           const T* const dx = has_tangents_ ? m.tangent_dx : m.dx;
           for (std::int64_t i = 0; i < place.count; ++i)
             for (std::int64_t j = 0; j < keys; ++j)

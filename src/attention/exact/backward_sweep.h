@@ -39,10 +39,19 @@ class BackwardSweep {
     T *reciprocal_sum, *tangent_mean_score, *tangent_mean;
     T* dq;  // [groups][kQueryRows][head_size]
   };
-  /// What a thread works in while it takes a tile of keys through the blocks.
+  /// Tiles of keys that one thread takes through the blocks together, so that a block is
+  /// brought into the cache once for all of them.
+  static constexpr std::int64_t kStrip = 4;
+  /// One tile of keys, packed, and its sums.
+  struct KeyTile {
+    T *kt, *vt, *k, *dk, *dv;
+    T *tkt, *tvt, *tk;  // with tangents
+  };
+  /// What a thread works in while it takes a strip through the blocks.
   struct KeyMemory {
-    T *rows, *kt, *vt, *k, *dk, *dv, *weights, *dx, *additive;
-    T *tkt, *tvt, *tk, *tangent_weights, *tangent_dx, *tangent_additive;
+    KeyTile tiles[kStrip];
+    T *rows, *weights, *dx, *additive;
+    T *tangent_weights, *tangent_dx, *tangent_additive;
   };
   /// Where a block of queries lies.
   struct Place {
@@ -53,6 +62,10 @@ class BackwardSweep {
     std::int64_t key_head, key_heads;  ///< several only if each is one chunk
     std::int64_t block, blocks;        ///< of each key head
     bool is_first, is_last;            ///< of its key heads
+  };
+  /// Tiles first, first + groups, ... of a group.
+  struct Strip {
+    std::int64_t key_head, group, first, tiles;
   };
   /// Blocks of a key head, counted within the chunk.
   struct BlockRange {
@@ -67,6 +80,7 @@ class BackwardSweep {
   Block block_at(std::int64_t position) const;
   static Block take_block(Arena& arena, std::int64_t d, std::int64_t dv, std::int64_t groups,
                           bool has_tangents);
+  KeyTile take_key_tile(Arena& arena) const;
   KeyMemory take_key_memory(Arena& arena) const;
   T* take_scratch(Arena& arena) const;  ///< [kQueryRows][max(head_size, value_size)]
   Place place_of(std::int64_t key_head, std::int64_t block) const;
@@ -82,12 +96,13 @@ class BackwardSweep {
   void set_row(const Place& place, const Block& block, std::int64_t i, const QuerySums<T>& sums) const;
   void run_group(const Chunk& chunk, const Part& part, std::int64_t key_head, std::int64_t group,
                  const KeyMemory& m);
-  void pack_keys(std::int64_t key_head, std::int64_t tile, const KeyMemory& m) const;
-  void begin_keys(const Chunk& chunk, std::int64_t kept, const KeyMemory& m) const;
-  void take_block_of_queries(const TileRange& tile, KeyBlock keys, const Block& block, T* dq,
-                             const Part& part, const KeyMemory& m) const;
+  void run_strip(const Chunk& chunk, const Part& part, const Strip& strip, const KeyMemory& m);
+  KeyBlock pack_keys(std::int64_t key_head, std::int64_t tile, const KeyTile& keys, T* scratch) const;
+  void begin_keys(const Chunk& chunk, std::int64_t kept, const KeyTile& keys) const;
+  void take_block_of_queries(const TileRange& tile, KeyBlock allowed, const Block& block, T* dq,
+                             const Part& part, const KeyMemory& m, const KeyTile& keys) const;
   void finish_keys(const Chunk& chunk, std::int64_t key_head, std::int64_t tile, std::int64_t kept,
-                   const KeyMemory& m) const;
+                   const KeyTile& keys) const;
   void reduce(const Place& place, const Block& block) const;
   void add_bias(const Parallel& parallel, const Chunk& chunk);
 

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <loipe/tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "attention/problem.h"
+
+namespace loipe {
+
+/// One attention and what its gradients are asked for.
+struct AttentionRequest {
+  attention::Shape shape{};
+  double scale = 1;
+  bool is_causal = false;
+  std::int64_t window = 0;             ///< 0: none
+  std::vector<std::uint8_t> key_mask;  ///< [keys], 1: may be looked at; empty: all may
+  DType dtype = DType::f32;
+  int threads = 1;
+};
+
+/// Q [heads, queries, head_size], K [kv_heads, keys, head_size], V [kv_heads, keys, value_size],
+/// G [heads, queries, value_size], all of the request's dtype.
+struct AttentionInputs {
+  Tensor q, k, v, g;
+};
+
+struct AttentionGradients {
+  Tensor o, lse;      ///< [heads, queries, value_size], [heads, queries]
+  Tensor dq, dk, dv;  ///< as Q, K, V
+  double forward_seconds = 0, backward_seconds = 0;
+};
+
+/// Inputs, results and what is needed in between, known before the run.
+std::size_t attention_peak_bytes(const AttentionRequest& request);
+
+/// Exact; the same bits for every number of threads.
+AttentionGradients attention_gradients(const AttentionRequest& request, const AttentionInputs& inputs);
+
+}  // namespace loipe
