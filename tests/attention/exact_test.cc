@@ -196,6 +196,29 @@ TYPED_TEST(ExactAttention, EqualsTheReferenceOnManyQueries) {
   }
 }
 
+// In f32, keys, values or logits that share an offset cost no digits.
+TEST(ExactAttentionAccuracy, OffsetsCostNoDigits) {
+  const auto deviation_of_dq = [](double key_offset, double value_offset, double value_spread) {
+    Rng rng(11);
+    Case<float> c;
+    c.shape = {2, 2, 130, 130, 16, 16};
+    c.is_causal = true;
+    fill(c, rng);
+    c.k.fill_normal(rng, 1, key_offset);
+    c.v.fill_normal(rng, value_spread, value_offset);
+    c.glse.fill([](auto...) { return 0; });
+    Results<float> got(c), expected(c);
+    run(Kind::vjp, c, got, {});
+    run_reference(Kind::vjp, c, expected);
+    EXPECT_LT(deviation(got.o, expected.o), 1e-6);
+    EXPECT_LT(deviation(got.k, expected.k), 2e-6);
+    return deviation(got.q, expected.q);
+  };
+  EXPECT_LT(deviation_of_dq(50, 0, 1), 2e-6);
+  EXPECT_LT(deviation_of_dq(0, 1e6, 1e4), 2e-6);
+  EXPECT_LT(deviation_of_dq(1000, 1000, 1), 2e-6);
+}
+
 TYPED_TEST(ExactAttention, HasTheSameBitsForEveryNumberOfThreads) {
   for (std::uint64_t seed = 0; seed < 10; ++seed)
     for (const Kind kind : kKinds) {

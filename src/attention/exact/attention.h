@@ -34,8 +34,8 @@ template <class E>
 void forward(const Problem<E>& problem, const ForwardResults<E>& results, const Parallel& parallel,
              std::span<std::byte> workspace);
 
-/// What `forward` has left. Without it (absent o or statistics), and for Bf16, whose O is too
-/// coarse, `vjp` computes it again, for a third more time.
+/// What `forward` has left. Without it (absent o or statistics), and where O is too coarse (Bf16; values that
+/// share an offset of more than 8 times their spread), `vjp` computes it again, for a third more time.
 template <class E>
 struct Saved {
   Rows<const E> o;

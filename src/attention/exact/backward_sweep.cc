@@ -9,6 +9,10 @@ constexpr std::int64_t kLargestGroups = 16;
 /// Of packed blocks and, for elements of few digits, of sums of dK and dV.
 constexpr std::int64_t kBlockBytes = std::int64_t{12} << 20, kKeptBytes = std::int64_t{4} << 20;
 
+/// From O, which is rounded before the mean of V is taken from it, the mean of dP has up to so many times
+/// the rounding error that it has when computed again.
+constexpr double kLargestOffset = 8;
+
 }  // namespace
 
 template <class E>
@@ -169,7 +173,7 @@ std::int64_t BackwardSweep<E>::pack_range(const Chunk& chunk, const BlockRange& 
     pack_queries(place(blocks), block_at(position + blocks), scratch);
     all.count = place(blocks).first + place(blocks).count - all.first;
   }
-  if (uses_saved_)
+  if (uses_saved_ && centred_.v_offset[range.key_head] < kLargestOffset)
     for (std::int64_t b = 0; b < blocks; ++b) set_saved_statistics(place(b), block_at(position + b));
   else
     pass_.run(all.head, all.first, all.count, pass_.take_memory(memory),

@@ -151,6 +151,27 @@ void mean_of_keys(const Problem<E>& problem, const Rows<const E>& rows, std::int
   }
 }
 
+/// Largest mean of a column over the root mean square of what centring leaves: how many times larger the
+/// rounding error of a row is than that of a centred one.
+template <class E>
+double offset_of_keys(const Problem<E>& problem, const Rows<const E>& rows, std::int64_t key_head,
+                      std::int64_t columns, const Accumulator<E>* mean) {
+  const std::uint8_t* const is_allowed = key_mask_at(problem.mask, key_head, 0);
+  double largest = 0, squares = 0;
+  std::int64_t elements = 0;
+  for (std::int64_t c = 0; c < columns; ++c)
+    largest = std::max(largest, std::abs(static_cast<double>(mean[c])));
+  for (std::int64_t j = 0; j < problem.shape.keys; ++j) {
+    if (is_allowed != nullptr && is_allowed[j] == 0) continue;
+    elements += columns;
+    for (std::int64_t c = 0; c < columns; ++c) {
+      const double rest = static_cast<double>(get(rows, key_head, j, c)) - static_cast<double>(mean[c]);
+      squares += rest * rest;
+    }
+  }
+  return largest == 0 ? 0 : largest / std::sqrt(squares / static_cast<double>(elements));
+}
+
 /// Extents as the kernels have them, and the means that keys and values are centred by.
 template <class E>
 struct Centred {
@@ -159,6 +180,7 @@ struct Centred {
   const TileKernels<T>& kernels;
   std::int64_t head_size, value_size;  ///< padded
   T *k_mean, *v_mean;                  ///< [kv_heads][head_size], [kv_heads][value_size]
+  double* v_offset;                    ///< [kv_heads], see offset_of_keys
 
   Centred(const Problem<E>& p, Arena& arena)
       : problem(p),
@@ -166,16 +188,16 @@ struct Centred {
         head_size(round_up(p.shape.head_size, kGroup)),
         value_size(round_up(p.shape.value_size, kGroup)),
         k_mean(arena.take<T>(p.shape.kv_heads * head_size)),
-        v_mean(arena.take<T>(p.shape.kv_heads * value_size)) {}
+        v_mean(arena.take<T>(p.shape.kv_heads * value_size)),
+        v_offset(arena.take<double>(p.shape.kv_heads)) {}
 
   void compute_means(const Parallel& parallel) {
     for_each(parallel, 2 * problem.shape.kv_heads, [&](std::int64_t task, int) {
-      const std::int64_t head = task / 2;
+      const std::int64_t head = task / 2, d = problem.shape.head_size, dv = problem.shape.value_size;
       if (task % 2 == 0)
-        mean_of_keys(problem, problem.k, head, problem.shape.head_size, head_size, k_mean + head * head_size);
-      else
-        mean_of_keys(problem, problem.v, head, problem.shape.value_size, value_size,
-                     v_mean + head * value_size);
+        return mean_of_keys(problem, problem.k, head, d, head_size, k_mean + head * head_size);
+      mean_of_keys(problem, problem.v, head, dv, value_size, v_mean + head * value_size);
+      v_offset[head] = offset_of_keys(problem, problem.v, head, dv, v_mean + head * value_size);
     });
   }
   const T* k_mean_of(std::int64_t key_head) const { return k_mean + key_head * head_size; }
