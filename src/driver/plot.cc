@@ -133,7 +133,7 @@ class Drawing {
   std::string line_names() const {
     std::vector<const PlotLine*> sorted;
     for (const PlotLine& at : plot_.lines) sorted.push_back(&at);
-    std::ranges::stable_sort(sorted, std::greater<>(), [](const PlotLine* at) { return at->value; });
+    std::ranges::sort(sorted, std::greater<>(), [](const PlotLine* at) { return std::pair(at->value, at); });
     std::string text;
     double last = 0;
     for (const PlotLine* at : sorted) {

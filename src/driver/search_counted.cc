@@ -95,7 +95,7 @@ class CountedSearch {
   void improve() {
     std::vector<Candidate*> ranked;
     for (Candidate& candidate : candidates_) ranked.push_back(&candidate);
-    std::ranges::stable_sort(ranked, {}, [](const Candidate* c) { return c->cost; });
+    std::ranges::sort(ranked, {}, [](const Candidate* c) { return std::pair(c->cost, c); });
     const double scale = static_cast<double>(ranked.front()->cost);
     const double work = (1 - kModelShare) * options_.search.budget_seconds * kWorkPerSecond / kChains;
     search::run_parallel(kChains, search::thread_count(options_.search.threads), [&](int k) {
