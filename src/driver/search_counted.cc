@@ -14,8 +14,8 @@ using search::MovesIncumbent;
 using search::Step;
 
 constexpr double kModelShare = 0.4;  ///< of the budget, for all models together
-/// A model is only nearly right, so several of its good orders serve better than its very best: at least
-/// so many searches, and more where each then still has a second.
+/// A model is only nearly right: half of its share goes to its very best order, the other half to
+/// several good ones, at least so many in all, and more where there is a second for each.
 constexpr int kFewestModelSearches = 4, kMostModelSearches = 40;
 constexpr int kChains = 4;
 /// Steps of counting (see Counted) that one thread does in a second of its share.
@@ -81,7 +81,7 @@ class CountedSearch {
       const published::Graph model = published::build_graph(spec, {.unit_partials = !is_published});
       search::SearchOptions options = options_.search;
       options.rules = published::RuleSet::clean;
-      options.budget_seconds = seconds / searches;
+      options.budget_seconds = k == 0 ? seconds / 2 : seconds / 2 / (searches - 1);
       options.time_limit_seconds = std::max(0.001, incumbent_.budget() - incumbent_.seconds());
       options.seed = options_.search.seed * kMostModelSearches + static_cast<std::uint64_t>(k);
       options.progress = {};
