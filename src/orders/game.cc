@@ -120,7 +120,9 @@ bool Game::is_legal(int vertex) const {
 }
 
 Edge Game::edge(int source, int destination) const {
-  if (!has_bit(successors(source).data(), destination)) return {};
+  // An eliminated vertex keeps its own rows, but is in no other's.
+  if (!has_bit(successors(source).data(), destination) || !has_bit(predecessors(destination).data(), source))
+    return {};
   return is_scalar_ ? Edge{EdgeType::dense, {1, 1, 1, 1}} : cells_[place(source, destination)].edge;
 }
 
@@ -160,8 +162,8 @@ std::int64_t Game::apply_edge(int source, int destination, bool is_in_front) {
   require(kinds_ == Moves::vertices_and_edges, "edges are eliminated in games with edges");
   steps_.push_back({-1, changes_.size(), fill_ins_.size(), 0, total_, hash_});
   const std::size_t where = place(source, destination);
+  if (edge(source, destination).type == EdgeType::none) return 0;
   const Cell removed = cells_[where];
-  if (removed.edge.type == EdgeType::none) return 0;
   std::int64_t cost = 0;
   if (is_in_front)
     for_each(successors(destination), [&](int k) {

@@ -182,6 +182,24 @@ TEST(Game, VerticesCostTheSameWithEdges) {
   }
 }
 
+TEST(Game, EdgesGoWithTheirVertex) {
+  const Graph graph = graph_of(find_task("RoeFlux_1d"));
+  Game game(graph, published::RuleSet::published, Game::Moves::vertices_and_edges);
+  std::vector<std::pair<int, int>> gone;
+  for (int vertex : published::reverse_order(graph)) {
+    const int node = game.node_of(vertex);
+    Game::for_each(game.predecessors(node), [&](int i) { gone.emplace_back(i, node); });
+    Game::for_each(game.successors(node), [&](int k) { gone.emplace_back(node, k); });
+    game.apply(vertex);
+    const Position before = position_of(game);
+    for (const auto& [source, destination] : gone)
+      for (const bool is_in_front : {true, false})
+        EXPECT_EQ(game.apply_edge(source, destination, is_in_front), 0);
+    const Position after = position_of(game);
+    EXPECT_EQ(after, before);
+  }
+}
+
 TEST(Moves, WhatTheyLeaveIsNotCounted) {
   const Graph graph = graph_of(find_task("Simple"));
   const EliminationMove one{EliminationMove::Kind::vertex, 1};

@@ -99,24 +99,6 @@ EdgeType without_values(const Edge& edge) {
   return type_of(structure);
 }
 
-std::int64_t size_of(const Shape& shape) {
-  std::int64_t size = 1;
-  for (std::int64_t extent : shape) size *= extent;
-  return size;
-}
-
-/// The partial of a product or quotient by a matrix beside one number is that number (or its
-/// reciprocal) times the identity, where the published rule has a value for each row. Not by a
-/// divisor, whose partial depends on it.
-void store_one_number(const VertexSpec& vertex, std::span<const Shape> shapes, std::vector<Edge>& local) {
-  const bool is_product = vertex.primitive == "mul" || vertex.primitive == "div";
-  if (!is_product || local.size() != 2) return;
-  const std::size_t factors = vertex.primitive == "mul" ? 2 : 1;
-  for (std::size_t k = 0; k < factors; ++k)
-    if (local[k].type == EdgeType::diagonal_00_delta_11 && size_of(shapes[1 - k]) == 1)
-      local[k].type = EdgeType::scaled_identity;
-}
-
 EdgeMap edges_of_vertices(const GraphSpec& spec, bool unit_partials) {
   const Resolver resolver(spec);
   const int input_count = static_cast<int>(spec.input_shapes.size());
@@ -133,7 +115,6 @@ EdgeMap edges_of_vertices(const GraphSpec& spec, bool unit_partials) {
     std::vector<Edge> local = local_edges(vertex, shapes);
     if (unit_partials && has_unit_partials(vertex))
       for (Edge& edge : local) edge.type = without_values(edge);
-    if (unit_partials) store_one_number(vertex, shapes, local);
     for (std::size_t k = 0; k < local.size(); ++k) {
       if (local[k].type == EdgeType::none) continue;
       edges.insert_or_assign({input_count + number - 1, sources[k].value()}, local[k]);

@@ -26,9 +26,8 @@ struct BuildOptions {
   /// rest on it.
   bool drop_variable_alias = false;
   /// Not the published graph: the partials of additions, subtractions and negations, which
-  /// are +1 or -1, store no values, so that products with them are free, and those of a matrix times
-  /// one number store that number alone. With the clean rules this models the operations that
-  /// elimination records.
+  /// are +1 or -1, store no values, so that products with them are free. With the clean
+  /// rules this models the operations that elimination records.
   bool unit_partials = false;
 };
 
