@@ -114,6 +114,13 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
   expect_refused(kGpt, [](Contents&) {}, 4, "memory limit", {"--memory-limit", "1k"});
 }
 
+/// The benchmark has the name of a command.
+TEST(TransformerCommand, BenchTransformerIsTheBenchmark) {
+  const Json json =
+      run_json({"bench", "transformer", "--scale", "1", "--orders", "reverse", "--repetitions", "1"});
+  EXPECT_EQ(json["task"], "Encoder");
+}
+
 TEST(TransformerCommand, OneTokenAndNoTokens) {
   const TemporaryFolder folder;
   Contents c = contents(model("stack_m2_causal_res_sq_d12_h3"));
