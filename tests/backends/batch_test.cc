@@ -224,5 +224,47 @@ TEST(BatchSizes, HugeBatchesAreRefused) {
   }
 }
 
+/// Small results get constants tile by tile, large ones row by row.
+TEST(BatchConstants, AreWrittenForEveryExample) {
+  Builder b;
+  const Value x = b.argument("x", {DType::f64, {2}});
+  const Value fixed = b.constant(Tensor::of<double>({3}, {0, -0.5, 3}));
+  const Program program = b.finish({b.emit("concatenate", {fixed, b.emit("mul", {x, x})}, {{"axis", 0}}),
+                                    b.scalar(7, DType::f64), b.emit("neg", {x})});
+  for (const std::int64_t batch : {1, 8, 37, 50'003})
+    for (const BatchLayout layout : {BatchLayout::structure_of_arrays, BatchLayout::array_of_structures}) {
+      SCOPED_TRACE(batch);
+      const auto executable = find_backend("jit").compile(program, {.threads = 2, .batch = batch});
+      const auto examples = static_cast<std::size_t>(batch);
+      Tensor arguments(TensorType{DType::f64, {2 * batch}});
+      for (std::int64_t i = 0; i < 2 * batch; ++i) arguments.set(i, static_cast<double>(i % 11) - 5);
+      std::vector<GuardedBytes> results;
+      for (std::size_t elements : {5u, 1u, 2u}) results.emplace_back(8 * elements * examples);
+      std::vector<Bytes> spans;
+      for (GuardedBytes& bytes : results) spans.push_back(bytes.inside());
+      const std::vector<ConstBytes> in{arguments.bytes()};
+      executable->run_batch(batch, in, {false}, spans, {.arguments = layout, .results = layout});
+      const bool has_rows = layout == BatchLayout::structure_of_arrays;
+      const auto element = [&](std::size_t k, std::int64_t n, std::int64_t e, std::int64_t example) {
+        double value;
+        const std::int64_t place = has_rows ? e * batch + example : example * n + e;
+        std::memcpy(&value, spans[k].data() + 8 * place, 8);
+        return value;
+      };
+      std::int64_t wrong = 0;
+      for (std::int64_t i = 0; i < batch; ++i) {
+        const double x0 = arguments.at(has_rows ? i : 2 * i),
+                     x1 = arguments.at(has_rows ? batch + i : 2 * i + 1);
+        const double expected[] = {0, -0.5, 3, x0 * x0, x1 * x1, 7, -x0, -x1};
+        for (std::int64_t e = 0; e < 8; ++e)
+          wrong += (e < 5    ? element(0, 5, e, i)
+                    : e == 5 ? element(1, 1, 0, i)
+                             : element(2, 2, e - 6, i)) != expected[e];
+      }
+      EXPECT_EQ(wrong, 0);
+      for (const GuardedBytes& bytes : results) EXPECT_TRUE(bytes.is_intact());
+    }
+}
+
 }  // namespace
 }  // namespace loipe

@@ -64,6 +64,9 @@ std::int64_t estimated_cycles(const scalar::Program& program) {
 /// Cycles; handing a part to another thread and waiting for it takes about 3,000.
 constexpr std::int64_t kWorthThreads = 10'000;
 
+/// Of results for one thread, which then are in its second cache again when the next run writes them.
+constexpr std::size_t kCachedBytes = 5 << 18;
+
 /// Short runs are cut into one task for each thread, so that a thread finds the lines that
 /// it wrote before in its own cache; long ones into several, for a thread may be late.
 std::int64_t tiles_per_task(std::int64_t tiles, std::int64_t threads, std::int64_t tile_cycles) {
@@ -115,6 +118,8 @@ void BatchKernel::State::emit(llvm::Module& module) const {
 /// Addresses of what emit() has emitted.
 void BatchKernel::State::link() {
   plan.kernel = reinterpret_cast<Kernel>(session->address("loipe_kernel"));
+  if (stores_constants(program))
+    plan.kernel_with_constants = reinterpret_cast<Kernel>(session->address(with_constants("loipe_kernel")));
   const auto transpositions = [&](const std::vector<std::size_t>& first, Direction direction) {
     std::vector<Transposition> result;
     for (std::size_t size : sizes(first))
@@ -173,10 +178,11 @@ void BatchKernel::run(const BatchRun& run) const {
   const std::int64_t examples_per_task = tiles_per_task(tiles, threads, state_->tile_cycles) * plan.lanes;
   const std::int64_t tasks = (run.examples + examples_per_task - 1) / examples_per_task;
   const int used = static_cast<int>(std::min(threads, tasks));
+  const bool stay_in_cache = plan.result_bytes(run.examples) / static_cast<std::size_t>(used) <= kCachedBytes;
   const auto workspaces =
       state_->workspaces.take([&] { return std::make_unique<Workspaces>(plan, state_->threads); });
   cpu::parallel_for(used, tasks, [&](std::int64_t task, int thread) {
-    TileRunner runner(plan, run, workspaces->of(thread));
+    TileRunner runner(plan, run, stay_in_cache, workspaces->of(thread));
     runner(task * examples_per_task, std::min((task + 1) * examples_per_task, run.examples));
   });
 }

@@ -90,17 +90,21 @@ class Emitter {
   KernelShape run() {
     std::vector<llvm::Function*> chunks;
     for (std::size_t chunk = 0; chunk < cuts_.chunks(); ++chunk) chunks.push_back(emit_chunk(chunk));
-    emit_loop(chunks);
+    emit_loop(name_, chunks);
+    if (stores_constants(program_)) {
+      chunks.push_back(emit_constants());
+      emit_loop(with_constants(name_), chunks);
+    }
     return {lanes_, cuts_.slots()};
   }
 
  private:
   /// for (offset = begin; offset < end; offset += vector) all chunks
-  void emit_loop(const std::vector<llvm::Function*>& chunks) {
+  void emit_loop(const std::string& name, const std::vector<llvm::Function*>& chunks) {
     llvm::LLVMContext& context = module_.getContext();
     llvm::FunctionType* type = llvm::FunctionType::get(
         llvm::Type::getVoidTy(context), {pointer_, pointer_, pointer_, offset_type_, offset_type_}, false);
-    llvm::Function* kernel = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name_, module_);
+    llvm::Function* kernel = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
     llvm::BasicBlock* entry = llvm::BasicBlock::Create(context, "entry", kernel);
     llvm::BasicBlock* tile = llvm::BasicBlock::Create(context, "tile", kernel);
     llvm::BasicBlock* done = llvm::BasicBlock::Create(context, "done", kernel);
@@ -118,14 +122,27 @@ class Emitter {
     builder_.CreateRetVoid();
   }
 
-  llvm::Function* emit_chunk(std::size_t chunk) {
-    function_ = llvm::Function::Create(signature_, llvm::Function::InternalLinkage,
-                                       name_ + "_" + std::to_string(chunk), module_);
+  /// Goes on in a new function that computes a part of a tile.
+  void begin_function(const std::string& part) {
+    function_ =
+        llvm::Function::Create(signature_, llvm::Function::InternalLinkage, name_ + "_" + part, module_);
     function_->addParamAttr(0, llvm::Attribute::NoAlias);
     function_->addParamAttr(1, llvm::Attribute::NoAlias);
     function_->addParamAttr(2, llvm::Attribute::NoAlias);
     builder_.SetInsertPoint(llvm::BasicBlock::Create(module_.getContext(), "entry", function_));
-    values_.assign(0, nullptr);
+  }
+
+  llvm::Function* emit_constants() {
+    begin_function("constants");
+    for (const scalar::Program::Output& output : program_.stores)
+      if (program_.nodes[output.value].op == Op::constant)
+        store(number(output.value), output_address(output));
+    builder_.CreateRetVoid();
+    return function_;
+  }
+
+  llvm::Function* emit_chunk(std::size_t chunk) {
+    begin_function(std::to_string(chunk));
     first_ = chunk * kNodesPerFunction;
     const std::size_t last = std::min(first_ + kNodesPerFunction, program_.nodes.size());
     values_.assign(last - first_, nullptr);
@@ -204,6 +221,8 @@ class Emitter {
 };
 
 }  // namespace
+
+std::string with_constants(const std::string& name) { return name + "_with_constants"; }
 
 KernelShape emit_scalar_kernel(llvm::Module& module, const scalar::Program& program, int lanes,
                                const std::string& name) {

@@ -27,11 +27,13 @@ using Kernel = void (*)(const void* const* in, void* const* out, void* scratch, 
 /// Emits straight-line code over one tile as a function NAME of type Kernel. Elements are
 /// numbered through all arguments, and through all outputs. The lanes of argument element
 /// p are at in[p] + offset, those of output element q go to out[q] + offset: so one kernel
-/// serves every layout. Output elements that are constants are not written. Long programs
-/// are cut into functions, values that cross a cut go through scratch, so compile time
-/// stays linear.
+/// serves every layout. Output elements that are constants are not written; if there are any, the function
+/// with_constants(NAME) does the same and writes them too. Long programs are cut into functions, values
+/// that cross a cut go through scratch, so compile time stays linear.
 KernelShape emit_scalar_kernel(llvm::Module& module, const scalar::Program& program, int lanes,
                                const std::string& name);
+
+std::string with_constants(const std::string& name);
 
 /// The shape of the kernel that would be emitted.
 KernelShape kernel_shape(const scalar::Program& program, int lanes);

@@ -81,17 +81,24 @@ void prepare_workspace(const TilePlan& plan, std::byte* workspace) {
   else fill_constant_rows<float>(plan, workspace);
 }
 
-TileRunner::TileRunner(const TilePlan& plan, const BatchRun& run, std::byte* workspace)
+TileRunner::TileRunner(const TilePlan& plan, const BatchRun& run, bool results_stay_in_cache,
+                       std::byte* workspace)
     : plan_(plan),
       run_(run),
       workspace_(workspace),
       in_rows_(run.layouts.arguments == BatchLayout::structure_of_arrays),
-      out_rows_(run.layouts.results == BatchLayout::structure_of_arrays) {}
+      out_rows_(run.layouts.results == BatchLayout::structure_of_arrays),
+      writes_constants_by_tile_(results_stay_in_cache &&
+                                std::ranges::any_of(plan.constants, [this](const TilePlan::Constant& c) {
+                                  return has_rows_out(c.output);
+                                })) {}
 
 void TileRunner::operator()(std::int64_t first, std::int64_t last) {
   if (!is_bound_) bind();
-  if (plan_.element_bytes == 8) write_constants<double>(first, last);
-  else write_constants<float>(first, last);
+  if (!writes_constants_by_tile_) {
+    if (plan_.element_bytes == 8) write_constants<double>(first, last);
+    else write_constants<float>(first, last);
+  }
   const std::int64_t whole = last - (last - first) % plan_.lanes;
   const std::int64_t block = uses_rows_ ? plan_.tiles_per_block * plan_.lanes : last - first;
   for (std::int64_t at = first; at < whole; at += block)
@@ -131,7 +138,7 @@ void TileRunner::fill_shared(std::size_t k) {
   }
 }
 
-/// Rows of constants at once, and never in the kernel.
+/// Rows of constants at once.
 template <class T>
 void TileRunner::write_constants(std::int64_t first, std::int64_t last) {
   for (const TilePlan::Constant& constant : plan_.constants) {
@@ -160,14 +167,16 @@ void TileRunner::run_block(std::int64_t first, std::int64_t tiles) {
   for (std::size_t k : wide)
     for (std::size_t q = plan_.first_out[k]; q < plan_.first_out[k + 1]; ++q)
       out_table()[q] = shifted(row_out(q), begin);
-  plan_.kernel(in_table(), out_table(), workspace_ + plan_.scratch, static_cast<std::int64_t>(begin),
-               static_cast<std::int64_t>(begin + static_cast<std::size_t>(tiles) * plan_.vector_bytes));
+  const Kernel kernel = writes_constants_by_tile_ ? plan_.kernel_with_constants : plan_.kernel;
+  kernel(in_table(), out_table(), workspace_ + plan_.scratch, static_cast<std::int64_t>(begin),
+         static_cast<std::int64_t>(begin + static_cast<std::size_t>(tiles) * plan_.vector_bytes));
   for (std::size_t k : wide)
     plan_.to_examples[k](row_out(plan_.first_out[k]), run_.outputs[k].data() + begin * out_size(k),
                          static_cast<std::int64_t>(plan_.row_bytes()), tiles);
 }
 
-/// A tile beyond the end repeats its last example: no lane computes on garbage.
+/// A tile beyond the end repeats its last example: no lane computes on garbage. All its results pass through
+/// rows of the workspace, in which constants stand.
 template <class T>
 void TileRunner::run_tail(std::int64_t first, std::int64_t count) {
   const auto place = [](std::size_t size, bool rows, std::int64_t stride, std::size_t e,

@@ -24,12 +24,17 @@ struct TilePlan {
   /// Rows begin this far apart: a few tiles of every element stay in the first cache.
   std::size_t row_bytes() const { return static_cast<std::size_t>(tiles_per_block | 1) * vector_bytes; }
 
+  std::size_t result_bytes(std::int64_t examples) const {
+    return first_out.back() * element_bytes * static_cast<std::size_t>(examples);
+  }
+
   std::size_t element_bytes = 0, vector_bytes = 0, scratch_bytes = 0;
   std::int64_t lanes = 1, tiles_per_block = 1;
   std::vector<std::size_t> first_in, first_out;  ///< see scalar::first_elements
   std::vector<std::size_t> wide_out;             ///< outputs of several elements
   std::vector<Constant> constants;
   Kernel kernel = nullptr;
+  Kernel kernel_with_constants = nullptr;  ///< null without constants
   /// Per argument and per output; null for those of one element.
   std::vector<Transposition> to_rows, to_examples;
   /// Of the workspace of one thread; the tables and rows in it lie at these places.
@@ -49,7 +54,9 @@ void prepare_workspace(const TilePlan& plan, std::byte* workspace);
 /// a time, and so does a last tile that is not full.
 class TileRunner {
  public:
-  TileRunner(const TilePlan& plan, const BatchRun& run, std::byte* workspace);
+  /// Where the results stay in a cache, constants are best written with the rest of a tile; elsewhere
+  /// row by row, because the C library does not read a long row before it writes it.
+  TileRunner(const TilePlan& plan, const BatchRun& run, bool results_stay_in_cache, std::byte* workspace);
 
   /// Examples first..last-1; first is a multiple of the lanes.
   void operator()(std::int64_t first, std::int64_t last);
@@ -81,8 +88,9 @@ class TileRunner {
   const BatchRun& run_;
   std::byte* workspace_;
   bool in_rows_, out_rows_;
-  bool uses_rows_ = false;  ///< whether anything passes through the workspace
-  bool is_bound_ = false;   ///< whether the tables are those of full tiles
+  bool writes_constants_by_tile_;  ///< by the kernel; else row by row, before it
+  bool uses_rows_ = false;         ///< whether anything passes through the workspace
+  bool is_bound_ = false;          ///< whether the tables are those of full tiles
 };
 
 }  // namespace loipe::jit

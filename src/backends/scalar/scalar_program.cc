@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "backends/scalar/scalar_program.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -111,6 +112,12 @@ std::string content(const Program& program) {
     add(store.value);
   }
   return bytes;
+}
+
+bool stores_constants(const Program& program) {
+  return std::ranges::any_of(program.stores, [&](const Program::Output& store) {
+    return program.nodes[store.value].op == Op::constant;
+  });
 }
 
 Id Builder::add(const Node& node) {

@@ -102,6 +102,9 @@ class Builder {
 /// All of the program as bytes that differ for different programs.
 std::string content(const Program& program);
 
+/// Whether output elements are constants.
+bool stores_constants(const Program& program);
+
 /// Drops what no store needs and orders the rest depth first, store by store, so
 /// that values die soon after they are born.
 Program scheduled(const Program& program);
