@@ -42,6 +42,8 @@ class Search {
       bound_from_cuts();
     }
     if (!is_done()) search();
+    // Last, so that nothing starts from them: what is found is the search's own, where it is better.
+    for (const KnownOrder& known : options_.known) offer(play(known.vertices), known.vertices, known.name);
     return result();
   }
 
@@ -69,7 +71,6 @@ class Search {
     offer(play(reverse), reverse, "reverse");
     offer(play(forward), forward, "forward");
     offer(play(markowitz), markowitz, "markowitz");
-    for (const KnownOrder& known : options_.known) offer(play(known.vertices), known.vertices, known.name);
   }
 
   /// Costs by cuts of what is left, and what all costs at least.
