@@ -65,16 +65,6 @@ std::string one_line(std::string text) {
   return text;
 }
 
-/// The command that is named; all, for the help on all, where none is. CLI11 would take the
-/// name of another command behind it, as in `bench attention`, for a second command.
-std::vector<const Command*> commands_for(const std::vector<std::string>& arguments) {
-  const std::span<const Command* const> all = all_commands();
-  const auto name = std::ranges::find_if(arguments, [](const std::string& a) { return !a.starts_with("-"); });
-  for (const Command* command : all)
-    if (name != arguments.end() && *name == command->name) return {command};
-  return {all.begin(), all.end()};
-}
-
 int dispatch(const std::vector<std::string>& arguments, Terminal& terminal) {
   CLI::App app("Loipe, a Jacobian compiler", "loipe");
   app.set_version_flag("--version", std::string("loipe ") + version(), "print the version and exit");
@@ -84,7 +74,8 @@ int dispatch(const std::vector<std::string>& arguments, Terminal& terminal) {
   bool quiet = false;
   app.add_flag("--quiet", quiet, "no progress on standard error");
   std::vector<std::pair<CLI::App*, Action>> actions;
-  for (const Command* command : commands_for(arguments)) {
+  app.require_subcommand(0, 1);  // "attention" after "bench" is what to time, no second command
+  for (const Command* command : all_commands()) {
     CLI::App* sub = app.add_subcommand(command->name, command->summary);
     sub->footer(std::string("Examples:\n") + command->examples);
     sub->allow_extras();
