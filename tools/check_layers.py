@@ -6,7 +6,7 @@ import re
 import sys
 
 LAYERS = ("base tensor attention ir jacobian ops graph orders accumulation passes backends "
-          "frontends tasks driver cli").split()
+          "frontends tasks driver agent cli").split()
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#include\s+"([^"]+)"', re.MULTILINE)
 
