@@ -9,7 +9,7 @@
 namespace loipe::agent {
 
 struct AdamOptions {
-  double learning_rate = 1e-3;
+  double learning_rate = 2e-3;
   double decay_steps = 2000;  ///< the rate falls as 1 / sqrt(1 + steps / decay_steps)
   double clip = 1;            ///< largest norm of the whole gradient
   double weight_decay = 1e-4;

@@ -24,7 +24,7 @@ struct TrainOptions {
   SearchEffort effort = {};
   AdamOptions adam = {};
   int games_per_round = 32;
-  int most_vertices = 110;  ///< of random graphs
+  int most_vertices = 140;  ///< of random graphs
   bool reduce = true;
   std::uint64_t seed = 0;
   int threads = 0;             ///< 0: all cores; nothing depends on it

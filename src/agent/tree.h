@@ -11,7 +11,7 @@
 namespace loipe::agent {
 
 struct SearchEffort {
-  int simulations = 16;  ///< per move; 0: the policy alone
+  int simulations = 8;  ///< per move; 0: the policy alone
   int considered = 8;    ///< actions at the root that share them
   double noise = 1;      ///< of the root's choice, see RootChoice
 };

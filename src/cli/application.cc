@@ -23,7 +23,7 @@ std::vector<std::string> command_names() {
   return names;
 }
 
-/// CLI11 would name neither the nearest command nor those that are still to come.
+/// CLI11 would not name the nearest command.
 void check_command(const std::vector<std::string>& arguments) {
   const std::vector<std::string> names = command_names();
   const auto command =
@@ -31,9 +31,6 @@ void check_command(const std::vector<std::string>& arguments) {
   if (command == arguments.end())
     throw UserError("a command is missing: expected one of " + join(names, ", ") + "; see loipe --help");
   if (std::ranges::find(names, *command) != names.end()) return;
-  if (std::ranges::find(planned_commands(), *command) != planned_commands().end())
-    throw Unsupported("command '" + *command + "' is not available in this version; expected one of " +
-                      join(names, ", "));
   throw UserError("unknown command '" + shortened(*command) + "'" + did_you_mean(*command, names) +
                   "; expected one of " + join(names, ", "));
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <limits>
 
 #include "base/text.h"
@@ -27,6 +28,23 @@ std::int64_t parse_integer(std::string_view option, std::string_view text, std::
   if (error != std::errc{} || end != text.data() + text.size() || number < minimum)
     fail(option, text, expected);
   return number;
+}
+
+double parse_number(std::string_view option, std::string_view text) {
+  double number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(number) ||
+      std::abs(number) > 1e6)
+    fail(option, text, "a number between -1e6 and 1e6");
+  return number;
+}
+
+double parse_seconds(std::string_view option, std::string_view text) {
+  double seconds = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+  if (error != std::errc{} || end != text.data() + text.size() || !(seconds > 0) || seconds > 1e6)
+    fail(option, text, "seconds above 0, at most a million, such as 10 or 0.5");
+  return seconds;
 }
 
 int parse_threads(std::string_view text) {

@@ -17,6 +17,10 @@ namespace loipe::cli {
 
 /// A whole decimal number, at least `minimum`.
 std::int64_t parse_integer(std::string_view option, std::string_view text, std::int64_t minimum);
+/// A finite decimal number.
+double parse_number(std::string_view option, std::string_view text);
+/// Seconds above 0, at most a million.
+double parse_seconds(std::string_view option, std::string_view text);
 /// 0 for all cores.
 int parse_threads(std::string_view text);
 /// "4096", "512M": bytes with a suffix k, M, G or T (powers of 1024).

@@ -5,16 +5,11 @@ namespace loipe::cli {
 
 std::span<const Command* const> all_commands() {
   static constexpr const Command* kCommands[] = {
-      &kTasksCommand,    &kOpsCommand,    &kInfoCommand,      &kCountCommand,
-      &kJacobianCommand, &kJvpCommand,    &kVjpCommand,       &kGradientCommand,
-      &kHessianCommand,  &kHvpCommand,    &kAttentionCommand, &kTransformerCommand,
-      &kBenchCommand,    &kSearchCommand, &kCheckCommand,     &kExplainCommand};
+      &kTasksCommand,     &kOpsCommand,         &kInfoCommand,     &kCountCommand,   &kJacobianCommand,
+      &kJvpCommand,       &kVjpCommand,         &kGradientCommand, &kHessianCommand, &kHvpCommand,
+      &kAttentionCommand, &kTransformerCommand, &kBenchCommand,    &kSearchCommand,  &kTrainCommand,
+      &kCheckCommand,     &kExplainCommand};
   return kCommands;
-}
-
-std::span<const char* const> planned_commands() {
-  static constexpr const char* kPlanned[] = {"train"};
-  return kPlanned;
 }
 
 }  // namespace loipe::cli

@@ -37,10 +37,8 @@ extern const Command kBenchCommand;
 extern const Command kCheckCommand;
 extern const Command kExplainCommand;
 extern const Command kSearchCommand;
+extern const Command kTrainCommand;
 
 std::span<const Command* const> all_commands();
-
-/// Commands of the contract that this version lacks.
-std::span<const char* const> planned_commands();
 
 }  // namespace loipe::cli

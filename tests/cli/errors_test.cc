@@ -59,8 +59,6 @@ TEST_F(Errors, Commands) {
   expect_error({"coutn", "Encoder"}, 2, "unknown command 'coutn' (did you mean 'count'?)");
   expect_error({"--json"}, 2, "a command is missing");
   expect_error({"--quiet", "bencch"}, 2, "did you mean 'bench'?");
-  for (const char* planned : {"train"})
-    expect_error({planned, "Encoder"}, 3, "not available in this version");
 }
 
 TEST_F(Errors, Options) {
