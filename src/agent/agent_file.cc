@@ -142,8 +142,10 @@ Agent read_agent(const std::filesystem::path& path) {
   std::vector<Tensor> weights, first, second;
   for (const auto& [name, type] : weight_arguments(architecture)) {
     weights.push_back(weight_of(file, path, name, type));
-    first.push_back(weight_of(file, path, "adam.first." + name, type));
-    second.push_back(weight_of(file, path, "adam.second." + name, type));
+    // A file that is only to be played with may lack them: they begin again at zero.
+    const bool has_moments = file.has("adam.first." + name);
+    first.push_back(has_moments ? weight_of(file, path, "adam.first." + name, type) : Tensor(type));
+    second.push_back(has_moments ? weight_of(file, path, "adam.second." + name, type) : Tensor(type));
   }
   Agent agent(architecture, std::move(weights));
   agent.adam.first = std::move(first);

@@ -12,8 +12,8 @@ namespace loipe::agent {
 
 struct SearchEffort {
   int simulations = 8;  ///< per move; 0: the policy alone
-  int considered = 8;    ///< actions at the root that share them
-  double noise = 1;      ///< of the root's choice, see RootChoice
+  int considered = 8;   ///< actions at the root that share them
+  double noise = 1;     ///< of the root's choice, see RootChoice
 };
 
 /// Tree search from one position at a time. The network is asked from outside, so that many

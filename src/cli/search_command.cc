@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <charconv>
-
+#include "agent/general_agent.h"
+#include "agent/player.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "cli/arguments.h"
@@ -19,35 +19,48 @@ struct Options {
   SubjectOptions subject;
   std::string method = "auto", moves = "vertex";
   std::string budget = "10", seed = "0", threads = "0";
-  std::optional<std::string> objective, out, agent, plot;
+  std::optional<std::string> objective, out, agent, simulations, plot;
   bool no_reduce = false, corrected = false, json = false;
 
   PublishedGraph graph() const { return corrected ? PublishedGraph::corrected : PublishedGraph::reference; }
 };
 
+constexpr std::int64_t kSimulations = 16, kMostSimulations = 4096;
+
 const std::vector<std::string> kMethods{"auto", "greedy", "beam", "anneal", "exact", "alphagrad"};
 search::Method parse_method(const std::string& text) {
   parse_choice("--method", text, kMethods);
-  if (text == "alphagrad")
-    throw Unsupported(
-        "--method alphagrad is not available in this version; expected auto, greedy, beam, anneal or exact");
+  if (text == "alphagrad") return search::Method::automatic;  // the agent plays instead
   const auto place = std::ranges::find(kMethods, text) - kMethods.begin();
   return static_cast<search::Method>(place);
 }
 
-double parse_seconds(const std::string& text) {
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc{} || end != text.data() + text.size() || !(seconds > 0) || seconds > 1e6)
-    throw UserError("--budget " + (text.empty() ? "''" : shortened(text)) +
-                    ": expected seconds above 0, at most a million, such as 10 or 0.5");
-  return seconds;
+/// --method alphagrad: a trained agent plays instead of the methods of src/orders/search.
+void seat_agent(const Options& options, SubjectSearchOptions& search) {
+  if (options.method != "alphagrad") {
+    if (options.agent) throw UserError("--agent is played by --method alphagrad only");
+    if (options.simulations) throw UserError("--simulations are made by --method alphagrad only");
+    return;
+  }
+  if (search.objective != Objective::published)
+    throw Unsupported("--method alphagrad plays for the published cost only; expected --objective published");
+  const std::int64_t simulations =
+      options.simulations ? parse_integer("--simulations", *options.simulations, 0) : kSimulations;
+  if (simulations > kMostSimulations)
+    throw UserError("--simulations " + *options.simulations + ": expected at most " +
+                    std::to_string(kMostSimulations));
+  auto agent = std::make_shared<const agent::Agent>(options.agent ? agent::read_agent(*options.agent)
+                                                                  : agent::general_agent());
+  search.player_hash = agent->hash;
+  search.player = [agent, simulations](const published::Graph& graph, const search::SearchOptions& limits) {
+    return agent::search_with_agent(*agent, graph, limits, static_cast<int>(simulations));
+  };
 }
 
 search::SearchOptions search_options(const Options& options) {
   search::SearchOptions search;
   search.method = parse_method(options.method);
-  search.budget_seconds = parse_seconds(options.budget);
+  search.budget_seconds = parse_seconds("--budget", options.budget);
   search.seed = static_cast<std::uint64_t>(parse_integer("--seed", options.seed, 0));
   search.threads = parse_threads(options.threads);
   search.reduce = !options.no_reduce;
@@ -89,6 +102,7 @@ void print_json_result(const Subject& subject, const Program& program, const Sub
   json["seconds"] = result.seconds;
   json["seed"] = options.search.seed;
   json["graph"] = found.graph_hash;
+  if (!options.player_hash.empty()) json["agent"] = options.player_hash;
   add_order(json, order_of(result), program);
   json["history"] = Json::array();
   for (const search::HistoryPoint& point : result.history)
@@ -130,7 +144,6 @@ SubjectSearchOptions parse(const Options& options) {
       parse_objective(options.objective.value_or(is_plain ? "time" : "published"), "--objective");
   const bool has_edges = parse_choice("--moves", options.moves, {"vertex", "edge"}) == "edge";
   search.moves = has_edges ? search::MoveSet::edge : search::MoveSet::vertex;
-  if (options.agent) throw Unsupported("--agent is not available in this version: there is no agent to play");
   return search;
 }
 
@@ -147,6 +160,7 @@ auto progress_on(const Terminal& terminal, const SubjectSearchOptions& options) 
 
 int run(const Options& options, const Terminal& terminal) {
   SubjectSearchOptions search = parse(options);
+  seat_agent(options, search);
   const Subject subject = options.subject.subject();
   subject.refuse_example_batch("search");
   for (const auto& file : {options.out, options.plot})
@@ -172,7 +186,7 @@ int run(const Options& options, const Terminal& terminal) {
 Action declare(CLI::App& app, Terminal& terminal) {
   auto options = std::make_shared<Options>();
   options->subject.declare(app);
-  app.add_option("--method", options->method, "auto, greedy, beam, anneal or exact (default auto)")
+  app.add_option("--method", options->method, "auto, greedy, beam, anneal, exact or alphagrad (default auto)")
       ->option_text("METHOD");
   app.add_option(
          "--objective", options->objective,
@@ -182,8 +196,13 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--moves", options->moves,
                  "what is eliminated at a time: vertex (default), or edge: vertices and edges")
       ->option_text("MOVES");
-  app.add_option("--agent", options->agent, "not available yet")->option_text("FILE");
-  app.add_option("--plot", options->plot, "draws cost over time, with published values as lines")->option_text("FILE.svg");
+  app.add_option("--agent", options->agent, "what alphagrad plays with (default: the general agent)")
+      ->option_text("FILE");
+  app.add_option("--simulations", options->simulations,
+                 "simulated games per move of alphagrad (default 16; 0: one game by the policy alone)")
+      ->option_text("N");
+  app.add_option("--plot", options->plot, "draws cost over time, with published values as lines")
+      ->option_text("FILE.svg");
   app.add_option("--budget", options->budget, "the most time to take (default 10)")->option_text("SECONDS");
   app.add_option("--seed", options->seed, "the same seed and budget give the same order (default 0)")
       ->option_text("N");

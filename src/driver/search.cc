@@ -38,8 +38,9 @@ SubjectSearch search_subject(const Subject& subject, const Program& program,
     search::SearchOptions search = options.search;
     search.known = known_orders(subject, program);
     const published::Graph graph = published_graph(subject, program, options.graph);
-    found.result = options.moves == search::MoveSet::edge ? search::search_moves(graph, search)
-                                                          : search::search_order(graph, search);
+    found.result = options.player                           ? options.player(graph, search)
+                   : options.moves == search::MoveSet::edge ? search::search_moves(graph, search)
+                                                            : search::search_order(graph, search);
   } else {
     found.result = search_counted(subject, program, options);
   }
@@ -65,6 +66,7 @@ std::string order_file_text(const Subject& subject, const Program& program, cons
   json["cost"] = found.result.cost;
   json["method"] = found.result.method;
   json["seed"] = options.search.seed;
+  if (!options.player_hash.empty()) json["agent"] = options.player_hash;
   if (found.result.moves.empty()) json["order"] = found.result.order;
   else json["moves"] = moves_to_json(found.result.moves, program);
   return json.dump() + "\n";

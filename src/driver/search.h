@@ -21,6 +21,10 @@ struct SubjectSearchOptions {
   PublishedGraph graph = PublishedGraph::reference;
   search::MoveSet moves = search::MoveSet::vertex;
   TimeConstants constants = {};  ///< for the objective time
+  /// What searches instead of search::search_order for the published objective, and its name
+  /// for the order file: an agent and its hash.
+  std::function<search::SearchResult(const published::Graph&, const search::SearchOptions&)> player = {};
+  std::string player_hash = {};
 };
 
 /// The published objective is Unsupported where the published rule does not apply.

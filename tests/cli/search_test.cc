@@ -173,7 +173,7 @@ TEST(SearchCommand, Errors) {
   };
   expect_error({"RoeFlux1d"}, 2, "did you mean 'RoeFlux_1d'?");
   expect_error({"g", "--method", "aneal"}, 2, "did you mean 'anneal'?");
-  expect_error({"g", "--method", "alphagrad"}, 3, "not available in this version");
+  expect_error({"g", "--agent", "a.safetensors"}, 2, "--agent is played by --method alphagrad only");
   expect_error({"g", "--objective", "publshed"}, 2, "did you mean 'published'?");
   expect_error({"g", "--moves", "face"}, 2, "--moves");
   expect_error({"g", "--plot", "/nonexistent/x.svg"}, 5, "cannot be written");
