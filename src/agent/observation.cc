@@ -90,8 +90,12 @@ std::vector<int> nodes_in_view(const Game& game, const Scores& scores, const Fra
     nodes.insert(nodes.end(), frame.inputs.begin(), frame.inputs.end());
     nodes.insert(nodes.end(), frame.outputs.begin(), frame.outputs.end());
   } else {
+    const std::size_t next_in_reverse = std::min(nodes.size(), at(kMostTokens / 8));
+    std::rotate(nodes.begin(), nodes.end() - static_cast<std::ptrdiff_t>(next_in_reverse), nodes.end());
     const std::size_t most = std::min(nodes.size(), at(kMostTokens * 3 / 4));
-    std::ranges::partial_sort(nodes, nodes.begin() + static_cast<std::ptrdiff_t>(most), {},
+    // The first of them are there whatever their score.
+    const auto begin = nodes.begin() + static_cast<std::ptrdiff_t>(next_in_reverse);
+    std::ranges::partial_sort(begin, nodes.begin() + static_cast<std::ptrdiff_t>(most), nodes.end(), {},
                               [&](int node) { return std::pair(scores.look_ahead(node), node); });
     nodes.resize(most);
     std::vector<bool> is_seen(at(game.node_count()), false);
@@ -130,7 +134,8 @@ std::pair<double, double> extents_of(const Game& game, int node) {
   return extents;
 }
 
-void write_features(const Game& game, const Scores& scores, const Frame& frame, int node, float* x) {
+void write_features(const Game& game, const Scores& scores, const Frame& frame, const Outlook& outlook,
+                    int node, float* x) {
   const bool is_input = node < game.input_count(), is_output = game.is_output(node);
   const auto scaled = [](double number) { return static_cast<float>(std::asinh(number) / 5); };
   if (!is_input && !is_output) {
@@ -139,6 +144,10 @@ void write_features(const Game& game, const Scores& scores, const Frame& frame, 
     x[2] = scaled(scores.change(node));
     x[3] = x[kScoreFeature] - static_cast<float>(frame.mean_score);
     x[4] = 1;
+    // How many legal vertices reverse and forward order would take before it.
+    const auto place = std::ranges::lower_bound(frame.legal, node) - frame.legal.begin();
+    x[20] = log1p_of(static_cast<double>(std::ssize(frame.legal) - 1 - place));
+    x[21] = log1p_of(static_cast<double>(place));
   }
   x[5] = is_input ? 1 : 0;
   x[6] = is_output ? 1 : 0;
@@ -157,15 +166,17 @@ void write_features(const Game& game, const Scores& scores, const Frame& frame, 
   x[17] = log1p_of(static_cast<double>(frame.legal.size())) / 3;
   x[18] = scaled(scores.sum());
   x[19] = depth >= 0 && height >= 0 ? static_cast<float>(depth) / static_cast<float>(depth + height + 1) : 0;
+  x[22] = static_cast<float>(std::clamp(outlook.reverse_against_greedy, -3.0, 3.0));
+  x[23] = static_cast<float>(std::clamp(value_of_cost(outlook.reference_cost, scores.sum()), -3.0, 3.0));
 }
 
 }  // namespace
 
-Observation observe(const Game& game, const Scores& scores, double reference_cost) {
+Observation observe(const Game& game, const Scores& scores, const Outlook& outlook) {
   const Frame frame(game, scores);
   const std::vector<int> nodes = nodes_in_view(game, scores, frame);
   Observation result;
-  result.reference_cost = reference_cost;
+  result.reference_cost = outlook.reference_cost;
   result.vertices.resize(nodes.size(), 0);
   result.features.resize(nodes.size() * at(kTokenFeatures), 0.0F);
   std::vector<int> token_of(at(game.node_count()), -1);
@@ -174,7 +185,7 @@ Observation observe(const Game& game, const Scores& scores, double reference_cos
     const int node = nodes[t];
     if (node >= game.input_count() && game.is_legal(game.vertex_of(node)))
       result.vertices[t] = game.vertex_of(node);
-    write_features(game, scores, frame, node, result.features.data() + t * at(kTokenFeatures));
+    write_features(game, scores, frame, outlook, node, result.features.data() + t * at(kTokenFeatures));
     Game::for_each(game.predecessors(node), [&](int other) {
       const int source = token_of[at(other)];
       if (source < 0) return;
@@ -186,7 +197,7 @@ Observation observe(const Game& game, const Scores& scores, double reference_cos
 }
 
 std::int64_t padded_tokens(std::int64_t tokens) {
-  for (std::int64_t n : {8, 16, 24, 32, 40, 48, 64, 80, 96, 112})
+  for (std::int64_t n : {8, 16, 24, 32, 40, 48, 64, 80, 96, 112, 128, 160})
     if (tokens <= n) return n;
   return kMostTokens;
 }

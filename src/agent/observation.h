@@ -10,20 +10,21 @@
 
 namespace loipe::agent {
 
-inline constexpr std::int64_t kTokenFeatures = 20;
+inline constexpr std::int64_t kTokenFeatures = 24;
 /// Of a pair (query i, key j): an edge j -> i, an edge i -> j, and what either stores.
 inline constexpr std::int64_t kPairFeatures = 4;
 /// asinh of the look-ahead score, which the prior of the policy is made of.
 inline constexpr std::int64_t kScoreFeature = 0;
 /// A position of more nodes is seen through a window of so many.
-inline constexpr int kMostTokens = 128;
+inline constexpr int kMostTokens = 192;
 
 /// A position of the game as the network sees it: one token per node that still has edges
 /// (or may be eliminated), features whose meaning does not depend on the size of the graph,
 /// and the edges. Up to kMostTokens nodes nothing is left out: types and extents of edges
 /// determine what they store, and the edges of scalar graphs are the position.
-/// Of a larger position it has the legal vertices of the lowest look-ahead scores and, in the
-/// quarter of the tokens that remains, neighbours of theirs.
+/// Of a larger position it has the legal vertices of the lowest look-ahead scores, those that
+/// reverse order would take next and, in the quarter of the tokens that remains, neighbours
+/// of theirs.
 struct Observation {
   struct Edge {
     std::int16_t destination, source;  ///< tokens
@@ -37,7 +38,15 @@ struct Observation {
   std::int64_t tokens() const { return static_cast<std::int64_t>(vertices.size()); }
 };
 
-Observation observe(const Game& game, const Scores& scores, double reference_cost);
+/// What is known of a position as a whole.
+struct Outlook {
+  double reference_cost = 0;
+  /// log(cost of reverse order from here / cost of look-ahead greedy from here); 0 where the
+  /// agent is not told.
+  double reverse_against_greedy = 0;
+};
+
+Observation observe(const Game& game, const Scores& scores, const Outlook& outlook);
 
 /// The smallest n of a short list that has room for so many tokens: the network is compiled
 /// for those.

@@ -76,7 +76,7 @@ search::SearchResult search_with_agent(const Agent& agent, const published::Grap
       result.lower_bound = std::max(*bound, result.lower_bound.value_or(0));
   }
   const double choices = static_cast<double>(game.legal_vertices().size());
-  const double tokens = static_cast<double>(observe(game, Scores(game), 0).tokens());
+  const double tokens = static_cast<double>(observe(game, Scores(game), {}).tokens());
 
   const Network network(agent.architecture);
   PlayOptions play{

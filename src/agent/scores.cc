@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <queue>
+#include <utility>
 
 namespace loipe::agent {
 
@@ -46,12 +49,17 @@ Scores::Scores(Game& game) : costs_(at(game.node_count()), 0), changes_(at(game.
 /// not). The change that a vertex would cause is a sum over its neighbours u of how the cost
 /// of u would change, which depends on the edges of u and on its own: it is other than
 /// before only for those neighbours and for theirs.
-std::int64_t Scores::apply(Game& game, int vertex) { return apply(game, vertex, true); }
+std::int64_t Scores::apply(Game& game, int vertex) {
+  const std::int64_t before = game.total();
+  apply(game, vertex, true);
+  return game.total() - before;
+}
 
-std::int64_t Scores::apply(Game& game, int vertex, bool is_exact) {
+/// Returns the nodes whose score may have changed.
+std::vector<int> Scores::apply(Game& game, int vertex, bool is_exact) {
   const int gone = game.node_of(vertex);
   std::vector<int> touched = legal_neighbours(game, gone);
-  const std::int64_t cost = game.apply(vertex);
+  game.apply(vertex);
   sum_ -= static_cast<double>(costs_[at(gone)]);
   costs_[at(gone)] = 0;
   changes_[at(gone)] = 0;
@@ -62,34 +70,41 @@ std::int64_t Scores::apply(Game& game, int vertex, bool is_exact) {
   std::ranges::sort(touched);
   touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
   for (int node : touched) changes_[at(node)] = computed_change(game, node);
-  return cost;
+  return touched;
 }
 
-Completion Scores::completion(Game& game) const {
+Completions Scores::completions(Game& game) const {
   const std::size_t depth = game.depth();
   const std::int64_t before = game.total();
-  Completion best;
-  const auto take = [&] {
-    const std::vector<int> moves = game.moves();
-    best = {game.total() - before, {moves.begin() + static_cast<std::ptrdiff_t>(depth), moves.end()}};
+  Completions result;
+  const auto take = [&](std::int64_t& cost) {
+    cost = game.total() - before;
+    if (result.best.vertices.empty() || cost < result.best.cost) {
+      const std::vector<int> moves = game.moves();
+      result.best = {cost, {moves.begin() + static_cast<std::ptrdiff_t>(depth), moves.end()}};
+    }
     game.undo_to(depth);
   };
   Scores(*this).play_greedily(game);
-  take();
+  take(result.greedy_cost);
   const std::vector<int> left = game.legal_vertices();
-  for (auto vertex = left.rbegin(); vertex != left.rend() && game.total() - before < best.cost; ++vertex)
-    game.apply(*vertex);
-  if (game.total() - before < best.cost) take();
-  game.undo_to(depth);
-  return best;
+  for (auto vertex = left.rbegin(); vertex != left.rend(); ++vertex) game.apply(*vertex);
+  take(result.reverse_cost);
+  return result;
 }
 
+/// Ties go to the lowest number. Entries of the heap that are no longer true are skipped.
 void Scores::play_greedily(Game& game) {
-  for (std::vector<int> left = game.legal_vertices(); !left.empty();) {
-    const auto best =
-        std::ranges::min_element(left, {}, [&](int vertex) { return look_ahead(game.node_of(vertex)); });
-    apply(game, *best, game.is_scalar());
-    left.erase(best);
+  using Entry = std::pair<double, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<>> heap;
+  for (int vertex : game.legal_vertices())
+    heap.emplace(look_ahead(game.node_of(vertex)), game.node_of(vertex));
+  while (!heap.empty()) {
+    const auto [score, node] = heap.top();
+    heap.pop();
+    if (!game.is_legal(game.vertex_of(node)) || score != look_ahead(node)) continue;
+    for (int touched : apply(game, game.vertex_of(node), game.is_scalar()))
+      heap.emplace(look_ahead(touched), touched);
   }
 }
 

@@ -14,6 +14,12 @@ struct Completion {
   std::vector<int> vertices;
 };
 
+/// Two ways to end a game from where it stands.
+struct Completions {
+  std::int64_t greedy_cost = 0, reverse_cost = 0;
+  Completion best;  ///< the cheaper one
+};
+
 /// What eliminating each legal vertex costs now, and how much that changes the summed costs of
 /// its neighbours. Kept along a game: a move touches its neighbours' costs and the changes
 /// of their neighbours, so that a move in a large graph costs what it costs in a small one.
@@ -24,11 +30,10 @@ class Scores {
   /// Applies a legal move to the game that the scores belong to; returns its cost.
   std::int64_t apply(Game& game, int vertex);
 
-  /// A way to end the game from here: that of look-ahead greedy or reverse order, whichever pays
-  /// less. The game is as before. On graphs that are not scalar, greedy does not bring up to
-  /// date on the way what vertices two edges away would change, which would take most of
-  /// the time.
-  Completion completion(Game& game) const;
+  /// The rest of the game by look-ahead greedy and by reverse order. The game is as before. On
+  /// graphs that are not scalar, greedy does not bring up to date on the way what vertices
+  /// two edges away would change, which would take most of the time.
+  Completions completions(Game& game) const;
 
   std::int64_t cost(int node) const { return costs_[static_cast<std::size_t>(node)]; }
   double change(int node) const { return changes_[static_cast<std::size_t>(node)]; }
@@ -38,7 +43,7 @@ class Scores {
   double sum() const { return sum_; }
 
  private:
-  std::int64_t apply(Game& game, int vertex, bool is_exact);
+  std::vector<int> apply(Game& game, int vertex, bool is_exact);
   void play_greedily(Game& game);
   void set_cost(const Game& game, int node);
   double computed_change(Game& game, int node);

@@ -14,16 +14,18 @@ Tree::Tree(Game& game, const Scores& scores, Reference reference, SearchEffort e
 }
 
 std::unique_ptr<Observation> Tree::observe_here(const Scores& scores) {
-  double reference = scores.sum();
+  Outlook outlook{scores.sum(), 0};
   if (reference_ == Reference::completion) {
-    Completion rest = scores.completion(game_);
-    reference = static_cast<double>(rest.cost);
+    const auto [greedy_cost, reverse_cost, rest] = scores.completions(game_);
+    outlook.reference_cost = static_cast<double>(rest.cost);
+    outlook.reverse_against_greedy =
+        value_of_cost(static_cast<double>(reverse_cost), static_cast<double>(greedy_cost));
     if (best_game_.vertices.empty() || game_.total() + rest.cost < best_game_.cost) {
       best_game_ = {game_.total() + rest.cost, game_.moves()};
       best_game_.vertices.insert(best_game_.vertices.end(), rest.vertices.begin(), rest.vertices.end());
     }
   }
-  return std::make_unique<Observation>(observe(game_, scores, reference));
+  return std::make_unique<Observation>(observe(game_, scores, outlook));
 }
 
 void Tree::begin(const Evaluation& evaluation) {

@@ -24,7 +24,7 @@ std::vector<Tensor> random_weights(const Architecture& architecture, std::uint64
 
 Observation observation_of(const published::Graph& graph) {
   Game game(graph);
-  return observe(game, Scores(game), 100);
+  return observe(game, Scores(game), {100, 0.5});
 }
 
 Example example_of(const published::Graph& graph) {

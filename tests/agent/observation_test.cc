@@ -53,19 +53,33 @@ TEST(Scores, StayRightAlongAGame) {
   });
 }
 
+std::int64_t greedy_cost_by_definition(Game game) {
+  const std::int64_t before = game.total();
+  for (std::vector<int> left = game.legal_vertices(); !left.empty(); left = game.legal_vertices()) {
+    const Scores scores(game);
+    game.apply(*std::ranges::min_element(
+        left, {}, [&](int vertex) { return scores.look_ahead(game.node_of(vertex)); }));
+  }
+  return game.total() - before;
+}
+
 TEST(Scores, CompletionsAreGames) {
   on_graphs([](Rng&, const published::Graph& graph) {
     Game game(graph);
     const std::uint64_t hash = game.hash();
-    const Completion rest = Scores(game).completion(game);
+    const auto [greedy_cost, reverse_cost, rest] = Scores(game).completions(game);
     EXPECT_EQ(game.hash(), hash);
+    EXPECT_EQ(rest.cost, std::min(greedy_cost, reverse_cost));
+    if (game.is_scalar()) {
+      EXPECT_EQ(greedy_cost, greedy_cost_by_definition(game));
+    }
     Game reverse = game;
     for (int vertex : rest.vertices) game.apply(vertex);
     EXPECT_TRUE(game.legal_vertices().empty());
     EXPECT_EQ(game.total(), rest.cost);
     const std::vector<int> vertices = reverse.legal_vertices();
     for (auto vertex = vertices.rbegin(); vertex != vertices.rend(); ++vertex) reverse.apply(*vertex);
-    EXPECT_LE(rest.cost, reverse.total());
+    EXPECT_EQ(reverse_cost, reverse.total());
   });
 }
 
@@ -77,7 +91,7 @@ TEST(Observation, HasEveryNodeAndEdgeOfThePosition) {
       if (left.size() < 2) break;
       game.apply(left[static_cast<std::size_t>(rng.below(static_cast<std::int64_t>(left.size())))]);
     }
-    const Observation observation = observe(game, Scores(game), 100);
+    const Observation observation = observe(game, Scores(game), {100, 0.5});
     std::multiset<int> seen;
     for (int vertex : observation.vertices)
       if (vertex > 0) seen.insert(vertex);
@@ -96,10 +110,10 @@ TEST(Observation, HasEveryNodeAndEdgeOfThePosition) {
 TEST(Observation, DiffersAfterEveryMove) {
   on_graphs([](Rng&, const published::Graph& graph) {
     Game game(graph);
-    const Observation before = observe(game, Scores(game), 100);
+    const Observation before = observe(game, Scores(game), {100, 0.5});
     for (int vertex : game.legal_vertices()) {
       game.apply(vertex);
-      const Observation after = observe(game, Scores(game), 100);
+      const Observation after = observe(game, Scores(game), {100, 0.5});
       EXPECT_NE(before.vertices, after.vertices);
       game.undo();
     }
@@ -111,7 +125,7 @@ TEST(Observation, OfALargeGraphIsAWindow) {
   const published::Graph graph = random_scalar_graph(rng, 600);
   Game game(graph);
   const Scores scores(game);
-  const Observation observation = observe(game, scores, 100);
+  const Observation observation = observe(game, scores, {100, 0.5});
   EXPECT_EQ(observation.tokens(), kMostTokens);
   int best = 0;
   for (int vertex : game.legal_vertices())
