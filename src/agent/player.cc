@@ -87,10 +87,8 @@ search::SearchResult search_with_agent(const Agent& agent, const published::Grap
   };
   const GameSpec first{&graph, options.seed};
   const PlayedGame alone = play_games(network, agent.weights, {&first, 1}, play).front();
-  if (simulations == 0) {
-    if (alone.is_finished) incumbent.offer(alone.order, alone.cost, kFirstGameRank);
-  } else {
-    take(alone, kFirstGameRank);
+  take(alone, kFirstGameRank);
+  if (simulations > 0) {
     const double one = seconds_of_game(choices, tokens, simulations);
     const auto games =
         static_cast<std::size_t>(std::clamp(options.budget_seconds / 2 / one, 1.0, double{kMostGames}));
