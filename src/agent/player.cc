@@ -66,6 +66,9 @@ search::SearchResult search_with_agent(const Agent& agent, const published::Grap
   offer(published::reverse_order(graph), "reverse");
   offer(published::forward_order(graph), "forward");
   offer(published::markowitz_order(graph, options.rules), "markowitz");
+  // The published AlphaGrad order is no game of this agent.
+  for (const search::KnownOrder& known : options.known)
+    offer(known.vertices, known.name == kMethod ? "published " + known.name : known.name);
 
   search::SearchResult result;
   Game game(graph, options.rules);

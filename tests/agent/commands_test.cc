@@ -120,13 +120,11 @@ TEST(TrainCommand, Errors) {
 
 TEST(SearchWithAnAgent, GeneralAgentKeepsThePromisesOfSearch) {
   for (const char* simulations : {"0", "8"}) {
-    std::vector<Json> results;
-    for (const char* threads : {"1", "2"})
-      results.push_back(run_json({"search", "g", "--method", "alphagrad", "--simulations", simulations,
-                                  "--budget", "2", "--seed", "4", "--threads", threads}));
-    EXPECT_EQ(results[0]["order"], results[1]["order"]);
-    EXPECT_LE(results[0]["multiplications"]["published"], 451);  // Markowitz, the best heuristic
-    EXPECT_LE(results[0]["lower_bound"], results[0]["multiplications"]["published"]);
+    const Json json = run_json({"search", "g", "--method", "alphagrad", "--simulations", simulations,
+                                "--budget", "2", "--seed", "4"});
+    EXPECT_LE(json["multiplications"]["published"], 417);  // the published AlphaGrad order
+    EXPECT_LE(json["lower_bound"], json["multiplications"]["published"]);
+    EXPECT_LE(json["seconds"], 60);
   }
   const TemporaryFolder folder;
   const Json found = run_json(

@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/general_agent.h"
+#include "agent/player.h"
 #include "agent/trainer.h"
 #include "agent/training_graphs.h"
 #include "driver/subject_order.h"
@@ -111,6 +113,43 @@ TEST(Training, DoesNotDependOnThreads) {
     hashes.push_back(trainer.agent().hash);
   }
   EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+/// The time is not to run out, or the machine would decide how many games there are.
+TEST(Player, SameSeedSameOrderAtAnyNumberOfThreads) {
+  const published::Graph graph = graph_of_task("g");
+  const Agent agent = general_agent();
+  std::vector<search::SearchResult> results;
+  for (int threads : {1, 2}) {
+    search::SearchOptions options;
+    options.budget_seconds = 0.4;
+    options.time_limit_seconds = 600;
+    options.seed = 9;
+    options.threads = threads;
+    results.push_back(search_with_agent(agent, graph, options, 4));
+  }
+  EXPECT_EQ(results[0].order, results[1].order);
+  EXPECT_EQ(results[0].method, "alphagrad");
+  EXPECT_EQ(published::count(graph, results[0].order), results[0].cost);
+  EXPECT_LT(results[0].cost, 451);  // Markowitz, the best heuristic
+  EXPECT_LE(results[0].lower_bound.value_or(0), results[0].cost);
+}
+
+/// A policy of noise: the heuristics are better and say so.
+TEST(Player, IsNeverWorseThanNamedOrders) {
+  const published::Graph graph = graph_of_task("Encoder");
+  const Architecture architecture{8, 2, 1, 8, Reference::summed_costs};
+  Rng rng(6);
+  const Agent agent(architecture, initial_weights(architecture, -5, rng));
+  search::SearchOptions options;
+  options.reduce = false;
+  options.time_limit_seconds = 600;
+  search::SearchResult result = search_with_agent(agent, graph, options, 0);
+  EXPECT_EQ(result.cost, 4688);
+  EXPECT_EQ(result.method, "reverse");
+  options.known.push_back({"alphagrad", published::reverse_order(graph)});
+  result = search_with_agent(agent, graph, options, 0);
+  EXPECT_EQ(result.cost, 4688);
 }
 
 class AgentFile : public testing::Test {
