@@ -59,9 +59,9 @@ search::SearchResult search_with_agent(const Agent& agent, const published::Grap
   search::Incumbent incumbent(
       options.time_limit_seconds > 0 ? options.time_limit_seconds : options.budget_seconds, options.progress);
   std::vector<std::string> names;
-  const auto offer = [&](const std::vector<int>& order, const char* name) {
+  const auto offer = [&](const std::vector<int>& order, const std::string& name) {
     incumbent.offer(order, total_of(graph, order, options.rules), static_cast<int>(names.size()));
-    names.emplace_back(name);
+    names.push_back(name);
   };
   offer(published::reverse_order(graph), "reverse");
   offer(published::forward_order(graph), "forward");

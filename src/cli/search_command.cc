@@ -42,6 +42,8 @@ void seat_agent(const Options& options, SubjectSearchOptions& search) {
     if (options.simulations) throw UserError("--simulations are made by --method alphagrad only");
     return;
   }
+  if (search.moves == search::MoveSet::edge)
+    throw Unsupported("--method alphagrad eliminates vertices only; expected --moves vertex");
   if (search.objective != Objective::published)
     throw Unsupported("--method alphagrad plays for the published cost only; expected --objective published");
   const std::int64_t simulations =
