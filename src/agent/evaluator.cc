@@ -2,6 +2,8 @@
 #include "agent/evaluator.h"
 
 #include <algorithm>
+#include <functional>
+#include <numeric>
 
 #include "frontends/trace.h"
 #include "passes/runner.h"
@@ -59,39 +61,44 @@ const Derivative& Network::gradient_program(Key key) const {
   return *program;
 }
 
+void Network::evaluate_group(std::span<const Tensor> weights, std::span<const Observation* const> group,
+                             std::int64_t run, std::int64_t n, std::span<Evaluation> results) const {
+  ObservationBatch batch(run, n);
+  for (std::size_t k = 0; k < group.size(); ++k) batch.set(static_cast<std::int64_t>(k), *group[k]);
+  std::vector<float> logits(at(run * n)), values(at(run));
+  std::vector<ConstBytes> arguments;
+  for (const Tensor& weight : weights) arguments.push_back(weight.bytes());
+  for (std::span<const float> array : batch.arguments()) arguments.push_back(std::as_bytes(array));
+  const std::span<std::byte> outputs[] = {std::as_writable_bytes(std::span<float>(logits)),
+                                          std::as_writable_bytes(std::span<float>(values))};
+  forward_program({run, n}).run(arguments, outputs);
+  for (std::size_t k = 0; k < group.size(); ++k) {
+    const auto row = logits.begin() + static_cast<std::int64_t>(k) * n;
+    results[k] = {{row, row + group[k]->tokens()}, cost_of_value(values[k], group[k]->reference_cost)};
+  }
+}
+
 std::vector<Evaluation> Network::evaluate(std::span<const Tensor> weights,
                                           std::span<const Observation* const> observations) const {
   std::vector<std::size_t> order(observations.size());
-  for (std::size_t k = 0; k < order.size(); ++k) order[k] = k;
+  std::iota(order.begin(), order.end(), std::size_t{0});
   const auto size = [&](std::size_t k) { return padded_tokens(observations[k]->tokens()); };
   std::ranges::stable_sort(order, std::greater{}, size);
-  std::vector<Evaluation> results(observations.size());
+  std::vector<const Observation*> sorted;
+  for (std::size_t k : order) sorted.push_back(observations[k]);
+  std::vector<Evaluation> sorted_results(order.size()), results(order.size());
   for (std::size_t first = 0; first < order.size();) {
     const std::int64_t n = size(order[first]);
-    std::size_t last = first;
-    while (last < order.size() && last < first + at(kGroup) && size(order[last]) == n) ++last;
-    const auto count = static_cast<std::int64_t>(last - first);
-    // A group that is nearly full is filled up with empty positions; a smaller one is run singly.
-    const std::int64_t run = count > kGroup / 2 ? kGroup : 1;
-    for (; first < last; first += at(std::min(run, count))) {
-      ObservationBatch batch(run, n);
-      const std::int64_t here = std::min(run, count);
-      for (std::int64_t k = 0; k < here; ++k) batch.set(k, *observations[order[first + at(k)]]);
-      std::vector<float> logits(at(run * n)), values(at(run));
-      std::vector<ConstBytes> arguments;
-      for (const Tensor& weight : weights) arguments.push_back(weight.bytes());
-      for (std::span<const float> array : batch.arguments()) arguments.push_back(std::as_bytes(array));
-      const std::span<std::byte> outputs[] = {std::as_writable_bytes(std::span<float>(logits)),
-                                              std::as_writable_bytes(std::span<float>(values))};
-      forward_program({run, n}).run(arguments, outputs);
-      for (std::int64_t k = 0; k < here; ++k) {
-        const Observation& observation = *observations[order[first + at(k)]];
-        const auto row = logits.begin() + k * n;
-        results[order[first + at(k)]] = {{row, row + observation.tokens()},
-                                         cost_of_value(values[at(k)], observation.reference_cost)};
-      }
-    }
+    std::size_t count = 1;
+    while (count < at(kGroup) && first + count < order.size() && size(order[first + count]) == n) ++count;
+    // A group that is nearly full is filled up with empty positions; others are run singly.
+    const bool is_full = count > at(kGroup) / 2;
+    if (!is_full) count = 1;
+    evaluate_group(weights, std::span(sorted).subspan(first, count), is_full ? kGroup : 1, n,
+                   std::span(sorted_results).subspan(first, count));
+    first += count;
   }
+  for (std::size_t k = 0; k < order.size(); ++k) results[order[k]] = std::move(sorted_results[k]);
   return results;
 }
 

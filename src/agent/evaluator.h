@@ -49,6 +49,9 @@ class Network {
   static constexpr double kValueWeight = 1;
 
  private:
+  void evaluate_group(std::span<const Tensor> weights, std::span<const Observation* const> group,
+                      std::int64_t run, std::int64_t n, std::span<Evaluation> results) const;
+
   using Key = std::pair<std::int64_t, std::int64_t>;  ///< positions, tokens
   const Executable& forward_program(Key key) const;
   const Derivative& gradient_program(Key key) const;

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kGroup = 8;  ///< games played together
 constexpr int kConsidered = 16;    ///< moves that share the simulations, at most
 constexpr int kMostGames = 100'000;
-constexpr int kFirstGameRank = 10;
+constexpr int kFirstGameRank = 100;
 const char* const kMethod = "alphagrad";
 
 /// What one evaluation of so many tokens takes on a common CPU, tree and features included: a
@@ -61,7 +61,7 @@ search::SearchResult search_with_agent(const Agent& agent, const published::Grap
   std::vector<std::string> names;
   const auto offer = [&](const std::vector<int>& order, const std::string& name) {
     incumbent.offer(order, total_of(graph, order, options.rules), static_cast<int>(names.size()));
-    names.push_back(name);
+    names.emplace_back(name);
   };
   offer(published::reverse_order(graph), "reverse");
   offer(published::forward_order(graph), "forward");
@@ -111,10 +111,13 @@ search::SearchResult search_with_agent(const Agent& agent, const published::Grap
   }
   result.order = incumbent.order();
   result.cost = incumbent.cost();
-  result.method =
-      incumbent.rank() < kFirstGameRank ? names[static_cast<std::size_t>(incumbent.rank())] : kMethod;
+  const auto name_of = [&](int rank) {
+    return rank < kFirstGameRank ? names[static_cast<std::size_t>(rank)] : std::string(kMethod);
+  };
+  result.method = name_of(incumbent.rank());
   result.seconds = incumbent.seconds();
-  result.history = incumbent.history();
+  for (const search::Fall& fall : incumbent.history())
+    result.history.push_back({fall.seconds, fall.cost, name_of(fall.rank)});
   return result;
 }
 

@@ -115,7 +115,7 @@ TEST(TrainCommand, Errors) {
   expect_error(search({"--agent", golden("RoeFlux_1d")}), 5, "is no agent");
   expect_error(search({"--simulations", "-1"}), 2, "--simulations -1");
   expect_error(search({"--simulations", "1000000"}), 2, "expected at most 4096");
-  expect_error(search({"--objective", "actual"}), 3, "plays for the published cost only");
+  expect_error(search({"--objective", "actual"}), 3, "plays for the published cost");
 }
 
 TEST(SearchWithAnAgent, GeneralAgentKeepsThePromisesOfSearch) {
