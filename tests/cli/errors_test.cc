@@ -77,7 +77,7 @@ TEST_F(Errors, Options) {
 TEST_F(Errors, Tasks) {
   expect_error({"count", "Encodr"}, 2, "did you mean 'Encoder'?");
   expect_error({"bench", "RoeFlux1d"}, 2, "did you mean 'RoeFlux_1d'?");
-  expect_error({"bench", "attention", "--n", "0"}, 2, "--n 0: expected a whole number from 1");
+  expect_error({"bench", "attention", "--n", "0"}, 2, "--n 0: expected a whole number of 1 or more");
   expect_error({"bench", "attention", "--orders", "reverse"}, 2, "option --orders has no meaning here");
   expect_error({"bench", "Encoder", "--head-size", "8"}, 2, "are for bench attention");
   expect_error({"bench", "peak", "--dtype", "f16"}, 2, "--dtype f16: expected f32, f64");
