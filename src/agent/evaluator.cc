@@ -2,7 +2,6 @@
 #include "agent/evaluator.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "frontends/trace.h"
@@ -83,7 +82,7 @@ std::vector<Evaluation> Network::evaluate(std::span<const Tensor> weights,
   std::vector<std::size_t> order(observations.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   const auto size = [&](std::size_t k) { return padded_tokens(observations[k]->tokens()); };
-  std::ranges::stable_sort(order, std::greater{}, size);
+  std::ranges::sort(order, {}, [&](std::size_t k) { return std::pair(-size(k), k); });
   std::vector<const Observation*> sorted;
   for (std::size_t k : order) sorted.push_back(observations[k]);
   std::vector<Evaluation> sorted_results(order.size()), results(order.size());

@@ -54,7 +54,7 @@ class Table {
     std::vector<std::size_t> tokens;
     for (std::size_t t = 0; t < observation.vertices.size(); ++t)
       if (observation.vertices[t] > 0) tokens.push_back(t);
-    std::ranges::stable_sort(tokens, std::greater{}, [&](std::size_t t) { return evaluation.logits[t]; });
+    std::ranges::sort(tokens, {}, [&](std::size_t t) { return std::pair(-evaluation.logits[t], t); });
     std::vector<int> vertices;
     std::vector<bool> is_touched(static_cast<std::size_t>(game_.node_count()), false);
     for (std::size_t t : tokens) {
