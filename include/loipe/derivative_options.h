@@ -33,6 +33,10 @@ struct DerivativeOptions {
   /// Bytes that one run of `batch` examples may need; 0: no limit. ResourceError when it
   /// needs more.
   std::size_t memory_limit = 0;
+  /// Whether values between the layers of a gradient may be computed a second time rather than kept where
+  /// the limit else cannot be met. Sums may then be rounded in another order; without it, results do not
+  /// depend on the limit.
+  bool recompute = false;
   /// Examples of one run_batch that the code is made for, at least 1. More than 1 turns
   /// programs of scalars and small tensors into vector code over examples; others run
   /// example by example. Any number of examples may be run all the same.

@@ -38,6 +38,7 @@ DerivativeOptions derivative_options(const Options& options, const TransformerFi
   for (const Argument& argument : file.arguments)
     if (argument.name != "target") result.wrt.push_back(argument.name);
   result.backend = options.backend;
+  result.recompute = true;
   if (options.threads) result.threads = parse_threads(*options.threads);
   if (options.memory_limit) result.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
   return result;

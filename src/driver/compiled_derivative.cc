@@ -33,6 +33,7 @@ CompileOptions compile_options(const DerivativeOptions& options) {
                               .memory_limit = options.memory_limit,
                               .batch = options.batch,
                               .flush_subnormals = options.flush_subnormals},
+          .recomputes = options.recompute,
           .block_values = block_values(options.format)};
 }
 

@@ -163,8 +163,10 @@ Compilation compile(const Program& primal, const CompileOptions& options) {
   BackendOptions backend_options = options_of_back_end(options);
   if (options.reserved_bytes) backend_options.reserved_bytes = options.reserved_bytes(result.optimised);
   // Turn the optimised program into something that runs.
-  result.executable =
-      timed(result.times, "back end", [&] { return compile_within(result, backend, backend_options); });
+  result.executable = timed(result.times, "back end", [&] {
+    return options.recomputes ? compile_within(result, backend, backend_options)
+                              : backend.compile(result.optimised, backend_options);
+  });
   return result;
 }
 

@@ -22,6 +22,7 @@ struct CompileOptions {
   std::vector<std::string> disabled = {};
   std::string backend = "jit";
   BackendOptions backend_options = {};
+  bool recomputes = false;  ///< see DerivativeOptions::recompute
   BlockValues block_values = BlockValues::all;
   /// Given the optimised program: BackendOptions::reserved_bytes.
   std::function<std::size_t(const Program&)> reserved_bytes = {};

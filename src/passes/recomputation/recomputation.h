@@ -26,8 +26,8 @@ struct RecomputationOptions {
 /// Segments that could be computed again, 0 where the program has no cut.
 std::size_t count_segments(const Program& program, std::size_t forward_outputs, std::size_t stride);
 
-/// The same outputs, bit for bit, from a program that holds fewer values at once. It is in
-/// an order that must be kept: no other pass comes after this one.
+/// The same outputs from a program that holds fewer values at once: the same operations on the same operands.
+/// It is in an order that must be kept: no other pass comes after this one.
 Program with_recomputation(const Program& program, const RecomputationOptions& options);
 
 }  // namespace loipe
