@@ -37,6 +37,11 @@ TransformerModel model_of(const SafetensorsFile& file, const ModelMetadata& meta
       parse_activation(metadata.text_or("activation", "gelu", {"gelu", "relu", "silu", "tanh", "identity"}));
   model.width = stored_shape(file, metadata, "X", 2)[1];
   if (model.layers == 0) return model;
+  // The last one first: a number of layers that nobody has is found before their names are made.
+  const bool is_stack = model.arch == TransformerArch::stack;
+  stored_shape(file, metadata,
+               kWeight + "layer" + std::to_string(model.layers - 1) + (is_stack ? ".W_Q" : ".ln1_gamma"),
+               is_stack ? 2 : 1);
   const auto per_head = [&](const char* name, std::int64_t heads) {
     const std::int64_t columns = stored_shape(file, metadata, kWeight + "layer0." + name, 2)[1];
     if (columns % heads != 0)

@@ -91,6 +91,8 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
   expect_refused(kGpt, with("heads", "3"), 2, "3 heads do not divide");
   expect_refused(kGpt, with("heads", "two"), 2, "heads = \"two\", expected a whole number");
   expect_refused(kGpt, with("layers", "3"), 2, "holds no tensor \"weight.layer2.ln1_gamma\"");
+  expect_refused(kGpt, with("layers", "1000000000000"), 2,
+                 "holds no tensor \"weight.layer999999999999.ln1_gamma\"");
   expect_refused(kGpt, with("causal", "maybe"), 2, "causal = \"maybe\", expected 0 or 1");
   expect_refused(kGpt, with("loss", "hinge"), 2, "expected one of square, cross_entropy");
   expect_refused(kGpt, with("scale", "inf"), 2, "expected a finite number");

@@ -54,7 +54,10 @@ class Recomputation {
     std::vector<Value> nodes;
     for (std::uint32_t i = 0; i < program_.size(); ++i)
       if (!at_.is_forward[i] && !program_.operands(Value{i}).empty()) nodes.push_back(Value{i});
-    std::ranges::stable_sort(nodes, std::ranges::greater{}, [&](Value v) { return at_.stage[v.index]; });
+    std::ranges::sort(nodes, [&](Value a, Value b) {
+      const std::size_t x = at_.stage[a.index], y = at_.stage[b.index];
+      return x != y ? x > y : a < b;
+    });
     return nodes;
   }
 

@@ -17,8 +17,10 @@ std::vector<Value> large_arguments(const Program& program) {
   std::vector<Value> arguments;
   for (Value argument : program.arguments())
     if (is_floating(program.type(argument).dtype)) arguments.push_back(argument);
-  std::ranges::stable_sort(arguments, std::ranges::greater{},
-                           [&](Value v) { return program.type(v).element_count(); });
+  std::ranges::sort(arguments, [&](Value a, Value b) {
+    const std::int64_t x = program.type(a).element_count(), y = program.type(b).element_count();
+    return x != y ? x > y : a < b;
+  });
   if (arguments.size() > kMostArguments) arguments.resize(kMostArguments);
   return arguments;
 }
