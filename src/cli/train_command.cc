@@ -253,7 +253,9 @@ Action declare(CLI::App& app, Terminal& terminal) {
   auto options = std::make_shared<Options>();
   app.add_option("--tasks", options->tasks, "built-in functions, or random graphs (default random)")
       ->option_text("TASKS|random");
-  app.add_option("--budget", options->budget, "the most time to take (default 600)")->option_text("SECONDS");
+  app.add_option("--budget", options->budget,
+                 "time to train, at least one round and to the end of the last one (default 600)")
+      ->option_text("SECONDS");
   app.add_option("--rounds", options->rounds, "rounds of games and learning (default: as the budget allows)")
       ->option_text("N");
   app.add_option("--seed", options->seed, "the same seed and rounds give the same agent (default 0)")

@@ -28,6 +28,8 @@ const std::vector<std::string> kMethods{"exact", "almost-linear", "clustered", "
 
 void check_method(const Options& options) {
   parse_choice("--method", options.method, kMethods);
+  if (!(parse_number("--tolerance", options.tolerance) > 0))
+    throw UserError("--tolerance " + shortened(options.tolerance) + ": expected a positive number");
   if (options.method != "exact" && options.method != "auto")
     throw Unsupported("--method " + options.method + " is not available in this version; expected exact");
 }

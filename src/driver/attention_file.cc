@@ -105,6 +105,7 @@ AttentionFile::AttentionFile(const std::string& path, const AttentionOverrides& 
   request_.window = overrides.window.value_or(stored_window);
   const DType stored_dtype = default_dtype_of(file_, path);
   request_.dtype = overrides.dtype.value_or(stored_dtype);
+  if (overrides.scale || stored_scale) check_scale(request_.scale, request_.dtype);
   request_.key_mask = key_mask_of(file_, path, s.keys);
   request_.threads = threads;
 }

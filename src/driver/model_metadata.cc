@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/text.h"
 #include "tensor/visit.h"
@@ -80,6 +81,14 @@ std::optional<double> ModelMetadata::number(std::string_view key) const {
   const auto number = parsed<double>(*value);
   if (!number || !std::isfinite(*number)) refuse(key, "a finite number");
   return number;
+}
+
+void check_scale(double scale, DType dtype) {
+  const bool is_finite =
+      dtype == DType::f32 ? std::abs(scale) <= std::numeric_limits<float>::max() : std::isfinite(scale);
+  if (!is_finite)
+    throw UserError("scale is " + format_double(scale) + ", which is infinite in " +
+                    std::string(to_string(dtype)) + "; expected a finite number");
 }
 
 void check_finite(const std::string& where, const std::string& name, const Tensor& tensor) {

@@ -35,6 +35,9 @@ class ModelMetadata {
   std::string where_;
 };
 
+/// UserError unless the scale of logits is a number in that dtype too: 1e39 is infinite in f32.
+void check_scale(double scale, DType dtype);
+
 /// UserError that names the tensor and the position of its first entry that is NaN or infinite.
 void check_finite(const std::string& where, const std::string& name, const Tensor& tensor);
 

@@ -91,6 +91,7 @@ TransformerFile read_transformer(const std::string& path, std::optional<DType> d
   result.loss = is_square ? TransformerLoss::square : TransformerLoss::cross_entropy;
   result.tokens = stored_shape(file, metadata, "X", 2)[0];
   result.dtype = dtype.value_or(dtype_of_model(file, metadata));
+  if (result.model.scale) check_scale(*result.model.scale, result.dtype);
   if (!is_square) {
     if (result.tokens == 0)
       throw UserError("file " + quote(path) +

@@ -90,9 +90,15 @@ class Game {
       for (std::uint64_t bits = row[w]; bits != 0; bits &= bits - 1)
         visit(static_cast<int>(w * 64) + std::countr_zero(bits));
   }
+  /// As std::popcount, which is a call where the instruction is not in the least instruction set.
+  static int bits_in(std::uint64_t word) {
+    word -= (word >> 1) & 0x5555555555555555U;
+    word = (word & 0x3333333333333333U) + ((word >> 2) & 0x3333333333333333U);
+    return static_cast<int>(((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fU) * 0x0101010101010101U >> 56);
+  }
   static int count(Row row) {
     int bits = 0;
-    for (std::uint64_t word : row) bits += std::popcount(word);
+    for (std::uint64_t word : row) bits += bits_in(word);
     return bits;
   }
 

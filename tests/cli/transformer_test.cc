@@ -113,6 +113,8 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
       },
       2, "no tokens");
   expect_refused(kGpt, [](Contents&) {}, 2, "did you mean 'exact'", {"--method", "exactly"});
+  expect_refused(kGpt, with("scale", "1e39"), 2, "infinite in f32", {"--dtype", "f32"});
+  expect_refused(kGpt, [](Contents&) {}, 2, "--tolerance foo", {"--tolerance", "foo"});
   expect_refused(kGpt, [](Contents&) {}, 4, "memory limit", {"--memory-limit", "1k"});
 }
 
