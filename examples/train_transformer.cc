@@ -85,6 +85,7 @@ class Adam {
 void draw(const std::string& path, const std::vector<double>& losses) {
   const double top = *std::max_element(losses.begin(), losses.end());
   std::ofstream svg(path);
+  if (!svg) std::fprintf(stderr, "cannot write %s\n", path.c_str());
   svg << "<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 640 360' font-family='sans-serif' "
          "font-size='12'>\n<rect width='640' height='360' fill='white'/>\n"
          "<path d='M50 20V320H620' fill='none' stroke='black'/>\n<text x='8' y='24'>"
@@ -122,8 +123,8 @@ int main(int argc, char** argv) {
   const std::string text = argc > 1 ? read(argv[1]) : counting_text();
   const int steps = argc > 2 ? std::atoi(argv[2]) : 150;
   if (text.size() < kContext + 2 || steps < 1) {
-    std::fprintf(stderr, "expected a text of more than %d characters and a number of steps\n",
-                 static_cast<int>(kContext + 1));
+    std::fprintf(stderr, "%s: expected a text of more than %d characters, and a number of steps\n",
+                 argc > 1 ? argv[1] : "the text", static_cast<int>(kContext + 1));
     return 2;
   }
   const std::vector<Argument> list = arguments();
@@ -153,5 +154,7 @@ int main(int argc, char** argv) {
   if (argc > 3) draw(argv[3], losses);
   const std::size_t tenth = (losses.size() + 9) / 10;
   const double begin = mean_of(std::span(losses).first(tenth)), end = mean_of(std::span(losses).last(tenth));
-  std::printf("the loss fell %s\n", end < begin / 2 ? "by more than half" : end < begin ? "" : "not at all");
+  std::printf("the loss fell %s\n", end < begin / 2 ? "by more than half"
+                                    : end < begin   ? "by less than half"
+                                                    : "not at all");
 }

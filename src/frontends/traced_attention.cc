@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "base/text.h"
 #include "frontends/trace.h"
 #include "ops/op_list.h"
 
@@ -32,6 +33,9 @@ Folded folded(const Traced& q, const Traced& k, const Traced& v, const Attention
            "heads");
   const Shape qs = with_front(q.shape(), 3), ks = with_front(k.shape(), 3), vs = with_front(v.shape(), 3);
   if (ks[0] == 0 || qs[0] % ks[0] != 0) refuse(q, k, v, "the heads of q must be a multiple of those of k");
+  if (qs[2] == 0) refuse(q, k, v, "the head size is 0, expected at least 1");
+  if (options.scale && !std::isfinite(*options.scale))
+    refuse(q, k, v, "scale is " + format_double(*options.scale) + ", expected a finite number");
   const std::int64_t groups = qs[0] / ks[0];
   Folded result{{reshape(q, {ks[0], groups, qs[1], qs[2]}), reshape(k, ks), reshape(v, vs)}, {}};
   const double scale = options.scale ? *options.scale : 1 / std::sqrt(static_cast<double>(qs[2]));

@@ -181,6 +181,27 @@ TEST(Attention, HessianIsThatOfThePrimitiveForm) {
       }
 }
 
+/// The first row of a causal mask over an excluded key sees none; the derivative of what follows is infinite
+/// there, and may not get into other rows.
+TEST(Attention, RowsWithoutKeysPassNothing) {
+  const std::vector<Tensor> at{matrix(2, 1, {1, 2}), matrix(2, 1, {3, 4}), matrix(2, 1, {5, 6})};
+  const Program program = traced(
+      [](Arguments x) {
+        Tensor mask({DType::boolean, {2}});
+        mask.set(1, 1);
+        return sum(sqrt(attention(x[0], x[1], x[2], {.causal = true, .key_mask = constant(mask)})));
+      },
+      at);
+  for (const char* backend : {"reference", "jit"}) {
+    const CompileOptions options{.request = {{0, 1, 2}, reverse_order(program), {}}, .backend = backend};
+    const std::vector<Tensor> results = compile(program, options).executable->run(at);
+    expect_entries(results[0], {std::sqrt(6.0)}, 1e-14);
+    expect_entries(results[1], {0, 0}, 1e-14);
+    expect_entries(results[2], {0, 0}, 1e-14);
+    expect_entries(results[3], {0, 0.5 / std::sqrt(6.0)}, 1e-14);
+  }
+}
+
 TEST(Attention, ThirdDerivativesAreRefused) {
   const Argument q{"q", {DType::f64, {1, 1}}}, k{"k", {DType::f64, {2, 1}}};
   const auto first = [](Arguments x) { return std::vector<Traced>{sum(attention(x[0], x[1], x[1]))}; };

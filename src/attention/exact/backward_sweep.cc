@@ -208,8 +208,11 @@ void BackwardSweep<E>::pack_cotangents(const Place& place, const Block& block, T
   const auto pack = [&](const Rows<const E>& from, bool is_over_sums, T* row_groups, T* column_groups) {
     load_rows(from, RowRange<T>{place.head, place.first, place.count}, problem_.shape.value_size, scratch, dv,
               kQueryRows);
-    for (std::int64_t row = 0; is_over_sums && row < kQueryRows; ++row)
-      for (std::int64_t c = 0; c < dv; ++c) scratch[row * dv + c] *= block.reciprocal_sum[row];
+    // Of a row without keys nothing is multiplied: its cotangents may be infinite.
+    for (std::int64_t row = 0; row < kQueryRows; ++row)
+      if (block.reciprocal_sum[row] == 0) std::fill_n(scratch + row * dv, dv, T{0});
+      else if (is_over_sums)
+        for (std::int64_t c = 0; c < dv; ++c) scratch[row * dv + c] *= block.reciprocal_sum[row];
     to_row_groups(centred_.kernels, scratch, kQueryRows, dv, row_groups);
     to_column_groups(scratch, kQueryRows, dv, column_groups);
   };
@@ -234,7 +237,8 @@ void BackwardSweep<E>::set_saved_statistics(const Place& place, const Block& blo
     const std::int64_t i = place.first + row;
     const T sum = get(backward_.saved.statistics, place.head, i, 1);
     block.maximum[row] = get(backward_.saved.statistics, place.head, i, 0);
-    block.reciprocal_sum[row] = sum != 0 ? 1 / sum : T{0};
+    if (sum == 0) continue;
+    block.reciprocal_sum[row] = 1 / sum;
     double mean = -lse_cotangent(backward_.cotangents, place.head, i);
     for (std::int64_t c = 0; backward_.cotangents.o && c < problem_.shape.value_size; ++c)
       mean += static_cast<double>(get(backward_.cotangents.o, place.head, i, c)) *
@@ -255,6 +259,7 @@ void BackwardSweep<E>::set_row(const Place& place, const Block& block, std::int6
   const T reciprocal = sums.sum != 0 ? 1 / sums.sum : T{0};
   block.maximum[row] = sums.maximum;
   block.reciprocal_sum[row] = reciprocal;
+  if (sums.sum == 0) return;
   double mean = -lse_cotangent(backward_.cotangents, place.head, i);
   double tangent_mean = has_tangents_ ? -lse_cotangent(*backward_.cotangent_tangents, place.head, i) : 0;
   const double mean_score = static_cast<double>(sums.tangent_sum * reciprocal);

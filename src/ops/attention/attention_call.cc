@@ -53,8 +53,8 @@ void read_optional(AttentionCall& call, std::span<const TensorType* const> opera
     const TensorType& mask = *operands[3];
     if (mask.dtype != DType::boolean || !repeats_to(mask.shape, {call.heads, call.keys}, 1))
       throw_operand("mask", mask,
-                    "bool of shape " + to_string(Shape{call.heads, call.keys}) + " or " +
-                        to_string(Shape{1, call.keys}));
+                    "bool of shape " + to_string(Shape{call.heads, call.keys}) +
+                        (call.heads == 1 ? "" : " or " + to_string(Shape{1, call.keys})));
     call.mask = call.primal_count++;
   }
   if (has_bias) {
