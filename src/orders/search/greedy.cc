@@ -40,11 +40,12 @@ void LookAhead::apply(int vertex) {
   for (int other : neighbours_) costs_[at(game_.node_of(other))] = game_.cost(other);
 }
 
-void play_greedily(Game& game, const GreedyOptions& options) {
+bool play_greedily(Game& game, const GreedyOptions& options) {
   Rng rng(options.seed);
   LookAhead ahead(game);
   std::vector<int> vertices = game.legal_vertices();
   while (!vertices.empty()) {
+    if (options.is_out_of_time && options.is_out_of_time()) return false;
     auto best = vertices.begin();
     double best_score = 0;
     for (auto candidate = vertices.begin(); candidate != vertices.end(); ++candidate) {
@@ -58,6 +59,7 @@ void play_greedily(Game& game, const GreedyOptions& options) {
     ahead.apply(*best);
     vertices.erase(best);
   }
+  return true;
 }
 
 }  // namespace loipe::search

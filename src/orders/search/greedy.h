@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <optional>
 
 #include "base/rng.h"
@@ -31,10 +32,11 @@ struct GreedyOptions {
   double look_ahead = 0.5;  ///< weight of the change beside the cost itself
   double noise = 0;         ///< scores are multiplied by up to 1 + noise
   std::uint64_t seed = 0;
+  std::function<bool()> is_out_of_time = {};  ///< asked before every move
 };
 
 /// Plays the game from where it stands to its end: always the vertex of the least
-/// cost + look_ahead * change, ties to the lowest number.
-void play_greedily(Game& game, const GreedyOptions& options);
+/// cost + look_ahead * change, ties to the lowest number. False where time ran out before.
+bool play_greedily(Game& game, const GreedyOptions& options);
 
 }  // namespace loipe::search

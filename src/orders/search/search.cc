@@ -109,12 +109,12 @@ class Search {
     const std::size_t base = game_.depth();
     const int games = options_.method == Method::greedy ? 64 : 5;
     for (int k = 0; k < games && !incumbent_.is_out_of_time(); ++k) {
-      GreedyOptions greedy{0.5, 0, 0};
+      GreedyOptions greedy{0.5, 0, 0, {}};
       if (k == 1) greedy.look_ahead = 0;
       if (k == 2) greedy.look_ahead = 1;
-      if (k > 2) greedy = {0.1 * (k % 13), 0.05 * (k % 5), options_.seed + static_cast<std::uint64_t>(k)};
-      play_greedily(game_, greedy);
-      offer(game_.total(), game_.moves(), "greedy");
+      if (k > 2) greedy = {0.1 * (k % 13), 0.05 * (k % 5), options_.seed + static_cast<std::uint64_t>(k), {}};
+      greedy.is_out_of_time = [this] { return incumbent_.is_out_of_time(); };
+      if (play_greedily(game_, greedy)) offer(game_.total(), game_.moves(), "greedy");
       game_.undo_to(base);
     }
   }
