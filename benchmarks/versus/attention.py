@@ -19,7 +19,8 @@ import time
 
 import numpy as np
 
-from transformer import LOIPE, read, write
+from tensors import read, write
+from transformer import LOIPE
 
 
 def torch_run(arrays, threads, repetitions):

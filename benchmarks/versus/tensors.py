@@ -6,7 +6,7 @@ import struct
 
 import numpy as np
 
-DTYPES = {"F64": np.float64, "F32": np.float32}
+DTYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
 NAMES = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
 
 
@@ -25,8 +25,8 @@ def read(path):
     return tensors, metadata
 
 
-def write(path, tensors):
-    header, blobs, offset = {}, [], 0
+def write(path, tensors, metadata=None):
+    header, blobs, offset = {"__metadata__": metadata or {}}, [], 0
     for name, array in tensors.items():
         blob = np.ascontiguousarray(array).tobytes()
         header[name] = {

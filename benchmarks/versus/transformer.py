@@ -15,7 +15,6 @@ import json
 import os
 import pathlib
 import resource
-import struct
 import subprocess
 import sys
 import tempfile
@@ -23,35 +22,9 @@ import time
 
 import numpy as np
 
-DTYPES = {"F64": np.float64, "F32": np.float32, "I64": np.int64}
+from tensors import read, write
+
 LOIPE = pathlib.Path(__file__).resolve().parents[2] / "build" / "release" / "loipe"
-
-
-def write(path, tensors, metadata):
-    names = {np.dtype(dtype): name for name, dtype in DTYPES.items()}
-    header, offset = {"__metadata__": metadata}, 0
-    for name, array in tensors.items():
-        header[name] = {"dtype": names[array.dtype], "shape": list(array.shape),
-                        "data_offsets": [offset, offset + array.nbytes]}
-        offset += array.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    with open(path, "wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
-        for array in tensors.values():
-            file.write(np.ascontiguousarray(array).tobytes())
-
-
-def read(path):
-    raw = pathlib.Path(path).read_bytes()
-    begin = 8 + struct.unpack("<Q", raw[:8])[0]
-    header = json.loads(raw[8:begin])
-    metadata = header.pop("__metadata__", {})
-    tensors = {}
-    for name, entry in header.items():
-        first, last = entry["data_offsets"]
-        tensors[name] = np.frombuffer(raw[begin + first:begin + last], DTYPES[entry["dtype"]]).reshape(entry["shape"])
-    return tensors, metadata
 
 
 def model(tokens, layers, width, heads, vocabulary):

@@ -9,8 +9,6 @@ namespace loipe {
 
 namespace {
 
-constexpr double kNormEps = 1e-5;
-
 const std::vector<std::string> kActivations{"gelu", "relu", "silu", "tanh", "identity"};
 const std::vector<std::string> kArchs{"stack", "gpt"};
 

@@ -5,6 +5,9 @@
 
 namespace loipe {
 
+/// Of all layer normalisations.
+inline constexpr double kNormEps = 1e-5;
+
 /// The model with every size said, for models that can be (UserError).
 TransformerModel completed(const TransformerModel& model);
 

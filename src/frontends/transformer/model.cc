@@ -5,8 +5,6 @@ namespace loipe {
 
 namespace {
 
-constexpr double kNormEps = 1e-5;
-
 void expect_weights(const TransformerModel& model, const Traced& x, std::span<const Traced> weights) {
   const std::vector<Argument> expected = transformer_weights(model, x.dtype());
   if (x.rank() != 2 || x.shape()[1] != model.width || !is_floating(x.dtype()))

@@ -6,13 +6,14 @@
 #include "ops/attention/attention_reference.h"
 #include "ops/attention/attention_samples.h"
 #include "ops/op_list.h"
+#include "ops/shape_checks.h"
 
 namespace loipe::ops {
 
 namespace {
 
 TensorType infer_attention(const InferContext& c) {
-  expect_attention_attributes(c, {});
+  expect_attributes(c, {"bias", "causal", "mask", "scale", "window"});
   const AttentionCall call = AttentionCall::of(c.operands, c.attributes);
   if (c.operands.size() != call.primal_count)
     throw UserError(std::to_string(c.operands.size()) + " operands, expected " +

@@ -2,7 +2,6 @@
 #include "ops/attention/attention_call.h"
 
 #include <algorithm>
-#include <array>
 
 #include "ops/shape_checks.h"
 
@@ -120,13 +119,6 @@ std::int64_t AttentionCall::pairs() const {
     allowed += std::max<std::int64_t>(std::min(reach, keys) - first, 0);
   }
   return heads * groups * allowed;
-}
-
-void expect_attention_attributes(const InferContext& c, std::string_view more, std::string_view more2) {
-  std::array<std::string_view, 7> allowed{"bias", "causal", "mask", "scale", "window", "scale", "scale"};
-  if (!more.empty()) allowed[5] = more;
-  if (!more2.empty()) allowed[6] = more2;
-  expect_attributes(c, {allowed[0], allowed[1], allowed[2], allowed[3], allowed[4], allowed[5], allowed[6]});
 }
 
 std::string attention_letters(const AttentionCall& call, const Attributes& attributes,

@@ -51,9 +51,6 @@ struct AttentionCall {
   std::int64_t pairs() const;
 };
 
-/// Those of all attention ops, plus `more`.
-void expect_attention_attributes(const InferContext& c, std::string_view more, std::string_view more2 = {});
-
 /// The attribute that names operands; UserError unless it is one of "q", "k", "v", "qkv", "b".
 std::string attention_letters(const AttentionCall& call, const Attributes& attributes, std::string_view name);
 

@@ -49,21 +49,21 @@ TensorType result_type(const AttentionCall& call, std::int64_t directions) {
 }
 
 TensorType infer_vjp(const InferContext& c) {
-  expect_attention_attributes(c, "by");
+  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "by"});
   const AttentionCall call = expect_primal(c);
   return packed_type(call, directions_of(call, c, {call.result()}),
                      attention_letters(call, c.attributes, "by"));
 }
 
 TensorType infer_jvp(const InferContext& c) {
-  expect_attention_attributes(c, "along");
+  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "along"});
   const AttentionCall call = expect_primal(c);
   const std::vector<Shape> shapes = shapes_of(call, attention_letters(call, c.attributes, "along"));
   return result_type(call, directions_of(call, c, shapes));
 }
 
 TensorType infer_vjp_jvp(const InferContext& c) {
-  expect_attention_attributes(c, "along", "by");
+  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "along", "by"});
   const AttentionCall call = expect_primal(c);
   std::vector<Shape> shapes = shapes_of(call, attention_letters(call, c.attributes, "along"));
   shapes.insert(shapes.begin(), call.result());
@@ -71,7 +71,7 @@ TensorType infer_vjp_jvp(const InferContext& c) {
 }
 
 TensorType infer_jvp_jvp(const InferContext& c) {
-  expect_attention_attributes(c, "along", "along2");
+  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "along", "along2"});
   const AttentionCall call = expect_primal(c);
   std::vector<Shape> shapes = shapes_of(call, attention_letters(call, c.attributes, "along"));
   for (Shape& shape : shapes_of(call, attention_letters(call, c.attributes, "along2")))
@@ -181,7 +181,7 @@ Tensor evaluate_jvp_jvp(const EvaluateContext& c) {
 class DerivativeJacobian : public ImplicitJacobian {
  public:
   explicit DerivativeJacobian(const JacobianContext& c)
-      : nodes_(c, c.operand(AttentionCall(call_of(c)).primal_count)),
+      : nodes_(c, c.operand(attention_call_of(c).primal_count)),
         directions_(c.type().shape[0]),
         position_(c.operand_index) {
     for (std::size_t i = nodes_.call().primal_count + 1; i < c.operand_count(); ++i)
@@ -191,11 +191,6 @@ class DerivativeJacobian : public ImplicitJacobian {
   std::int64_t multiplications() const override { return 2 * directions_ * nodes_.multiplications(); }
 
  protected:
-  static AttentionCall call_of(const JacobianContext& c) {
-    std::vector<const TensorType*> types;
-    for (std::size_t i = 0; i < c.operand_count(); ++i) types.push_back(&c.operand_type(i));
-    return AttentionCall::of(types, c.attributes());
-  }
   bool is_by_primal() const { return position_ < nodes_.call().primal_count; }
   AttentionLetter letter() const { return nodes_.call().letter_of(position_); }
   std::vector<Value> seeds_for(Builder& b, std::int64_t outer) const {
@@ -285,9 +280,7 @@ class JvpJacobian final : public DerivativeJacobian {
 
 template <class Jacobian>
 LocalJacobian derivative_jacobian(JacobianContext& c) {
-  std::vector<const TensorType*> types;
-  for (std::size_t i = 0; i < c.operand_count(); ++i) types.push_back(&c.operand_type(i));
-  const bool is_by_result = c.operand_index == AttentionCall::of(types, c.attributes()).primal_count;
+  const bool is_by_result = c.operand_index == attention_call_of(c).primal_count;
   if (is_by_result || c.type().element_count() == 0 || c.operand_type().element_count() == 0)
     return LocalJacobian::zero();
   return {{}, std::make_shared<Jacobian>(c)};

@@ -8,12 +8,6 @@ namespace loipe::ops {
 
 namespace {
 
-std::vector<const TensorType*> operand_types(const JacobianContext& c) {
-  std::vector<const TensorType*> types;
-  for (std::size_t i = 0; i < c.operand_count(); ++i) types.push_back(&c.operand_type(i));
-  return types;
-}
-
 Shape behind(std::int64_t first, const Shape& shape, std::size_t from) {
   Shape result{first};
   result.insert(result.end(), shape.begin() + static_cast<std::ptrdiff_t>(from), shape.end());
@@ -22,8 +16,13 @@ Shape behind(std::int64_t first, const Shape& shape, std::size_t from) {
 
 }  // namespace
 
-AttentionNodes::AttentionNodes(const JacobianContext& c, Value result)
-    : call_(AttentionCall::of(operand_types(c), c.attributes())) {
+AttentionCall attention_call_of(const JacobianContext& c) {
+  std::vector<const TensorType*> types;
+  for (std::size_t i = 0; i < c.operand_count(); ++i) types.push_back(&c.operand_type(i));
+  return AttentionCall::of(types, c.attributes());
+}
+
+AttentionNodes::AttentionNodes(const JacobianContext& c, Value result) : call_(attention_call_of(c)) {
   for (std::size_t i = 0; i < call_.primal_count; ++i) primal_.push_back(c.operand(i));
   primal_.push_back(result);
   for (const auto& [name, value] : c.attributes().entries())

@@ -9,6 +9,9 @@
 
 namespace loipe::ops {
 
+/// Shapes and attributes of the node that is differentiated.
+AttentionCall attention_call_of(const JacobianContext& c);
+
 /// Attention at certain operands, in the program under construction.
 class AttentionNodes {
  public:
