@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <chrono>
 #include <iterator>
-#include <optional>
 
 #include "base/text.h"
-#include "ir/verifier.h"
-#include "passes/recomputation/recomputation.h"
+#include "driver/recompute.h"
 
 namespace loipe {
 
@@ -52,51 +50,6 @@ NamesByKind sorted_by_kind(const std::vector<std::string>& names) {
     (place < std::ssize(all_passes()) ? result.of_programs : result.of_back_ends).push_back(name);
   }
   return result;
-}
-
-/// Larger programs are not tried: they are of scalars, and would be compiled many times.
-constexpr std::size_t kMostNodes = 100'000;
-
-/// What may be computed again, in the order in which it costs more time.
-std::vector<RecomputationOptions> recomputations(const Program& program, std::size_t forward_outputs) {
-  std::vector<RecomputationOptions> all;
-  for (bool keeps_expensive : {true, false})
-    for (std::size_t stride = 1;; stride *= 2) {
-      const std::size_t segments = count_segments(program, forward_outputs, stride);
-      if (segments == 0) break;
-      if (stride == 1 && segments > 3)
-        all.push_back({forward_outputs, stride, segments / 2, keeps_expensive});
-      all.push_back({forward_outputs, stride, segments, keeps_expensive});
-    }
-  return all;
-}
-
-/// Compiles the program; where that needs more memory than there may be, with values that
-/// are computed again rather than kept. The error is that of the least that was found.
-std::unique_ptr<Executable> compile_within(Compilation& compilation, const Backend& backend,
-                                           const BackendOptions& options) {
-  const Accumulation& accumulation = compilation.accumulation;
-  const std::size_t outputs = compilation.optimised.outputs().size();
-  const bool has_blocks = accumulation.blocks.size() < outputs;  // and values before them
-  std::optional<MemoryLimitExceeded> least;
-  try {
-    return backend.compile(compilation.optimised, options);
-  } catch (const MemoryLimitExceeded& error) {
-    if (!has_blocks || compilation.optimised.size() > kMostNodes) throw;
-    least = error;
-  }
-  const std::size_t values = outputs - accumulation.blocks.size();
-  for (const RecomputationOptions& choice : recomputations(compilation.optimised, values)) try {
-      Program program = with_recomputation(compilation.optimised, choice);
-      verify(program);
-      std::unique_ptr<Executable> executable = backend.compile(program, options);
-      compilation.optimised = std::move(program);
-      compilation.executed = count_operations(compilation.optimised);
-      return executable;
-    } catch (const MemoryLimitExceeded& error) {
-      if (error.needed_bytes() < least->needed_bytes()) least = error;
-    }
-  throw *least;
 }
 
 }  // namespace
@@ -164,7 +117,7 @@ Compilation compile(const Program& primal, const CompileOptions& options) {
   if (options.reserved_bytes) backend_options.reserved_bytes = options.reserved_bytes(result.optimised);
   // Turn the optimised program into something that runs.
   result.executable = timed(result.times, "back end", [&] {
-    return options.recomputes ? compile_within(result, backend, backend_options)
+    return options.recomputes ? compile_recomputing(result, backend, backend_options)
                               : backend.compile(result.optimised, backend_options);
   });
   return result;
