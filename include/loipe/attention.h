@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/approximate_attention.h>
 #include <loipe/trace.h>
 
 #include <optional>
+#include <vector>
 
 namespace loipe {
 
@@ -15,6 +17,9 @@ struct AttentionOptions {
   std::optional<Traced> key_mask = {};  ///< bool [keys], or [key heads, keys]: keys that may be seen
   /// Added to scale q . k: [queries, keys] or [heads, queries, keys], extents but the last may be 1.
   std::optional<Traced> bias = {};
+  /// None: exact. One for all heads, or one for each head of keys. First derivatives in reverse use them; other
+  /// derivatives, and the reference back end, are exact.
+  std::vector<AttentionApproximation> approximation = {};
 };
 
 struct AttentionResult {

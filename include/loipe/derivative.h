@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/approximate_attention.h>
 #include <loipe/jacobian.h>
 
 namespace loipe {
@@ -22,6 +23,9 @@ struct DerivativeResult {
   std::vector<Tensor> outputs;      ///< the values that it returns
   std::vector<Tensor> jacobian;     ///< of value_and_hessian: d y_i / d x_a
   std::vector<Tensor> derivatives;  ///< by (i, a, b), as far as the kind has them
+  /// With DerivativeOptions::attention_reports: of each attention that may be approximate, in their order in
+  /// the function.
+  std::vector<AttentionReport> attention = {};
 };
 
 /// A function's derivative of one kind, compiled. It is immutable and cheap to copy;

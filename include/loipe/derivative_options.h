@@ -60,6 +60,9 @@ struct DerivativeOptions {
   /// is eliminated; `order` is that of the function. Empty: forward for products, and of
   /// forward and reverse the one that executes less for Hessians.
   std::string outer_order = {};
+  /// Whether results hold a report of each approximate attention (DerivativeResult::attention). Not for batches,
+  /// nor for runs on spans.
+  bool attention_reports = false;
 };
 
 }  // namespace loipe

@@ -4,6 +4,7 @@
 /// Loipe, a Jacobian compiler: traces tensor programs, chooses an elimination
 /// order, and compiles the accumulation of the Jacobian.
 
+#include <loipe/approximate_attention.h>
 #include <loipe/attention.h>
 #include <loipe/batch.h>
 #include <loipe/custom_op.h>

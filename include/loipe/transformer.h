@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <loipe/approximate_attention.h>
 #include <loipe/trace.h>
 
 #include <optional>
@@ -52,6 +53,9 @@ struct TransformerModel {
   std::optional<double> scale = {};  ///< of q . k; absent: 1 / sqrt(head size)
   std::int64_t window = 0;           ///< see AttentionOptions
   Activation activation = Activation::gelu;
+  /// Of attention, for each layer: none or one for all layers, or as many as layers; in a layer one for all
+  /// heads, or one for each key head.
+  std::vector<std::vector<AttentionApproximation>> approximation = {};
 };
 
 /// Names and types of the weights, in the order in which `transformer` takes them:

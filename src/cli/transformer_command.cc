@@ -5,13 +5,17 @@
 #include <chrono>
 #include <cstdio>
 
+#include "backends/backend.h"
 #include "base/text.h"
+#include "cli/approximation_options.h"
 #include "cli/arguments.h"
 #include "cli/command.h"
 #include "cli/interrupt.h"
 #include "cli/json.h"
 #include "driver/output_file.h"
 #include "driver/transformer_file.h"
+#include "frontends/trace.h"
+#include "passes/runner.h"
 
 namespace loipe::cli {
 
@@ -19,19 +23,24 @@ namespace {
 
 struct Options {
   std::optional<std::string> inputs, out, dtype, threads, memory_limit;
-  std::string method = "exact", tolerance = "1e-2", backend = "jit", repetitions = "1";
+  ApproximationOptions approximation;
+  std::string backend = "jit", repetitions = "1";
   bool dry_run = false;
   bool json = false;
 };
 
-const std::vector<std::string> kMethods{"exact", "almost-linear", "clustered", "auto"};
-
-void check_method(const Options& options) {
-  parse_choice("--method", options.method, kMethods);
-  if (!(parse_number("--tolerance", options.tolerance) > 0))
-    throw UserError("--tolerance " + shortened(options.tolerance) + ": expected a positive number");
-  if (options.method != "exact" && options.method != "auto")
-    throw Unsupported("--method " + options.method + " is not available in this version; expected exact");
+/// In the words of the C++ interface.
+AttentionApproximation public_approximation(const attention::approximate::Settings& s) {
+  return {.method = static_cast<AttentionMethod>(s.method),
+          .tolerance = s.tolerance,
+          .degree = s.degree,
+          .coefficients = static_cast<AttentionCoefficients>(s.coefficients),
+          .near = s.near,
+          .clusters = s.clusters,
+          .exact_keys = s.exact_keys,
+          .is_forward_clustered = s.is_forward_clustered,
+          .has_paper_gradient = s.has_paper_gradient,
+          .is_audited = s.is_audited};
 }
 
 DerivativeOptions derivative_options(const Options& options, const TransformerFile& file) {
@@ -41,6 +50,7 @@ DerivativeOptions derivative_options(const Options& options, const TransformerFi
     if (argument.name != "target") result.wrt.push_back(argument.name);
   result.backend = options.backend;
   result.recompute = true;
+  result.attention_reports = !options.approximation.is_exact();
   if (options.threads) result.threads = parse_threads(*options.threads);
   if (options.memory_limit) result.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
   return result;
@@ -68,6 +78,7 @@ struct Report {
   double compile_seconds = 0, seconds = 0;
   std::optional<double> loss;
   std::size_t peak_bytes = 0;
+  std::vector<AttentionReport> layers;  ///< none for exact attention
 };
 
 /// Runs so often; the time is the median.
@@ -85,11 +96,24 @@ DerivativeResult run_repeatedly(const Derivative& gradient, const TransformerFil
   return std::move(*result);
 }
 
+/// From a forward pass; with clusters, the backward pass will choose their number.
+std::vector<AttentionReport> planned_layers(const TransformerFile& file, const Options& options) {
+  const Program forward =
+      with_attention_reports(trace("main", file.arguments, [&](auto a) { return file.traced(a); }));
+  BackendOptions back_end;
+  if (options.threads) back_end.threads = parse_threads(*options.threads);
+  const std::vector<Tensor> results =
+      find_backend(options.backend).compile(run_passes(forward, {}), back_end)->run(file.inputs);
+  std::vector<AttentionReport> layers;
+  for (std::size_t i = 2; i < results.size(); ++i) layers.push_back(report_of(results[i]));
+  return layers;
+}
+
 Json report_json(const Options& options, const TransformerFile& file, const Report& report) {
   const TransformerModel& model = file.model;
   Json json;
   json["schema"] = kJsonSchema;
-  json["method"] = options.method == "auto" ? "exact" : options.method;
+  json["method"] = to_string(options.approximation.settings().method);
   json["arch"] = model.arch == TransformerArch::stack ? "stack" : "gpt";
   json["n"] = file.tokens;
   json["layers"] = model.layers;
@@ -100,6 +124,15 @@ Json report_json(const Options& options, const TransformerFile& file, const Repo
   json["compile_seconds"] = report.compile_seconds;
   json["seconds"] = report.loss ? Json(report.seconds) : Json(nullptr);
   json["peak_bytes"] = report.peak_bytes;
+  if (report.layers.empty()) return json;
+  std::vector<AttentionHeadReport> all;
+  json["plan"] = Json::array();
+  for (const AttentionReport& layer : report.layers) {
+    Json heads = Json::array();
+    for (const AttentionHeadReport& head : layer.heads) heads.push_back(head_json(head)), all.push_back(head);
+    json["plan"].push_back(std::move(heads));
+  }
+  json["certificate"] = certificate_json(all, options.approximation.settings().tolerance);
   return json;
 }
 
@@ -109,19 +142,26 @@ std::string report_text(const TransformerFile& file, const Report& report) {
                 static_cast<double>(report.peak_bytes) / (1 << 20));
   std::string text = std::to_string(file.tokens) + " tokens, " + std::to_string(file.model.layers) +
                      " layers, " + std::to_string(file.model.heads) + " heads: " + numbers;
-  if (!report.loss) return text + "\n";
-  std::snprintf(numbers, sizeof numbers, ", loss and gradient in %.3f s, loss %.7g\n", report.seconds,
-                *report.loss);
-  return text + numbers;
+  if (report.loss) {
+    std::snprintf(numbers, sizeof numbers, ", loss and gradient in %.3f s, loss %.7g", report.seconds,
+                  *report.loss);
+    text += numbers;
+  }
+  text += "\n";
+  for (std::size_t layer = 0; layer < report.layers.size(); ++layer)
+    text += "  layer " + std::to_string(layer) + "\n" + heads_text(report.layers[layer].heads, "    ");
+  return text;
 }
 
-int run(const Options& options, const Terminal&) {
-  check_method(options);
+int run(const Options& options, Terminal& terminal) {
+  const attention::approximate::Settings settings = options.approximation.settings();
+  warn_of(settings, terminal);
   const std::string& path = required("--inputs", options.inputs);
   if (!options.dry_run) check_writable(required("--out", options.out));
   std::optional<DType> dtype;
   if (options.dtype) dtype = parse_floating("--dtype", *options.dtype);
-  const TransformerFile file = read_transformer(path, dtype);
+  TransformerFile file = read_transformer(path, dtype);
+  if (!options.approximation.is_exact()) file.model.approximation = {{public_approximation(settings)}};
   const std::int64_t repetitions = parse_integer("--repetitions", options.repetitions, 1);
   Report report;
   const auto start = std::chrono::steady_clock::now();
@@ -130,9 +170,12 @@ int run(const Options& options, const Terminal&) {
       derivative_options(options, file));
   report.compile_seconds = seconds_since(start);
   report.peak_bytes = gradient.peak_bytes();
-  if (!options.dry_run) {
-    const DerivativeResult result = run_repeatedly(gradient, file, repetitions, report);
+  if (options.dry_run) {
+    if (!options.approximation.is_exact()) report.layers = planned_layers(file, options);
+  } else {
+    DerivativeResult result = run_repeatedly(gradient, file, repetitions, report);
     report.loss = result.outputs[0].at(0);
+    report.layers = std::move(result.attention);
     const UninterruptedSection section;
     write_safetensors(*options.out, named_results(file, result));
   }
@@ -148,9 +191,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
       ->option_text("FILE");
   app.add_option("--out", options->out, "safetensors file for loss, output, grad.X, grad.<name>")
       ->option_text("FILE");
-  app.add_option("--method", options->method, "of attention: exact (default)")->option_text("METHOD");
-  app.add_option("--tolerance", options->tolerance, "relative error that approximate methods may have")
-      ->option_text("T");
+  options->approximation.declare(app, true);
   app.add_option("--dtype", options->dtype, "f32 or f64 (default: that of X)")->option_text("DTYPE");
   app.add_option("--threads", options->threads, "threads of one run (default 0: all cores)")
       ->option_text("N");
@@ -161,7 +202,7 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--backend", options->backend, "jit or reference")->option_text("NAME");
   app.add_option("--repetitions", options->repetitions, "runs, of which the median time is told (default 1)")
       ->option_text("R");
-  app.add_flag("--dry-run", options->dry_run, "compile, print peak bytes, and run nothing");
+  app.add_flag("--dry-run", options->dry_run, "compile and print peak bytes; unless attention is exact, run the forward pass for the plan of each head");
   app.add_flag("--json", options->json, "print a description as JSON");
   return [options, &terminal] { return run(*options, terminal); };
 }
@@ -172,6 +213,7 @@ const Command kTransformerCommand{
     "transformer", "Compute loss and all gradients of a multi-layer transformer",
     "  loipe transformer --inputs model.safetensors --out grads.safetensors\n"
     "  loipe transformer --inputs model.safetensors --out grads.safetensors --dtype f64 --memory-limit 2G\n"
+    "  loipe transformer --inputs model.safetensors --out grads.safetensors --method auto --tolerance 1e-2\n"
     "  loipe transformer --inputs model.safetensors --dry-run",
     declare};
 

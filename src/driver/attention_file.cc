@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "attention/polynomial/polynomial.h"
 #include "base/text.h"
 #include "driver/input_tensors.h"
 #include "driver/model_metadata.h"
@@ -71,6 +72,22 @@ std::vector<std::uint8_t> key_mask_of(const SafetensorsFile& file, const std::st
   return allowed;
 }
 
+/// Empty when there is none.
+std::vector<double> polynomial_of(const SafetensorsFile& file, const std::string& path) {
+  if (!file.has("coef")) return {};
+  const Tensor coefficients = file.tensor("coef");
+  constexpr std::int64_t kMost = attention::polynomial::kMaxDegree + 1;
+  const std::int64_t count = coefficients.element_count();
+  if (coefficients.shape().size() != 1 || !is_floating(coefficients.dtype()) || count < 2 || count > kMost)
+    throw UserError(named("coef", path) + " is " + to_string(coefficients.type()) +
+                    ", expected the 2 to " + std::to_string(kMost) +
+                    " coefficients of a polynomial, that of x^0 first");
+  check_finite("file " + quote(path), "coef", coefficients);
+  std::vector<double> result;
+  for (std::int64_t p = 0; p < count; ++p) result.push_back(coefficients.at(p));
+  return result;
+}
+
 DType default_dtype_of(const SafetensorsFile& file, const std::string& path) {
   DType widest = DType::f32;
   for (const char* name : {"Q", "K", "V", "G"}) {
@@ -86,10 +103,6 @@ DType default_dtype_of(const SafetensorsFile& file, const std::string& path) {
 
 AttentionFile::AttentionFile(const std::string& path, const AttentionOverrides& overrides, int threads)
     : file_(SafetensorsFile::read(path)), path_(path) {
-  if (file_.has("coef"))
-    throw Unsupported("file " + quote(path) +
-                      " holds \"coef\": polynomial attention is not available in this version; expected a "
-                      "file without it, for softmax attention");
   const ModelMetadata metadata(file_, "file " + quote(path));
   request_.shape = attention_shape(file_, path);
   const attention::Shape& s = request_.shape;
@@ -108,6 +121,12 @@ AttentionFile::AttentionFile(const std::string& path, const AttentionOverrides& 
   if (overrides.scale || stored_scale) check_scale(request_.scale, request_.dtype);
   request_.key_mask = key_mask_of(file_, path, s.keys);
   request_.threads = threads;
+  request_.settings = overrides.settings;
+  request_.polynomial = polynomial_of(file_, path);
+  if (!request_.polynomial.empty() && request_.window > 0)
+    throw Unsupported("file " + quote(path) + " holds \"coef\" and a window of " +
+                      std::to_string(request_.window) +
+                      " keys: polynomial attention has no window; expected metadata window 0");
 }
 
 AttentionInputs AttentionFile::load() const {

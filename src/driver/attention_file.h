@@ -15,9 +15,10 @@ struct AttentionOverrides {
   std::optional<double> scale;
   std::optional<std::int64_t> window;
   std::optional<DType> dtype;
+  attention::approximate::Settings settings{};
 };
 
-/// A file with Q, K, V, G and maybe key_mask [keys], metadata causal (default 0), scale (default
+/// A file with Q, K, V, G and maybe key_mask [keys] and coef [degree + 1] (a polynomial instead of exp), metadata causal (default 0), scale (default
 /// 1 / sqrt(head_size)), window (default 0: none), and, if given, heads and kv_heads, which the shapes
 /// must agree with. Mistakes are UserErrors that name the tensor or the metadata.
 class AttentionFile {

@@ -4,8 +4,11 @@
 #include <algorithm>
 #include <chrono>
 
+#include "attention/almost_linear/almost_linear.h"
+#include "attention/approximate/approximate.h"
 #include "attention/exact/attention.h"
 #include "backends/cpu/threads.h"
+#include "driver/attention_reports.h"
 #include "tensor/visit.h"
 
 namespace loipe {
@@ -40,11 +43,48 @@ attention::Problem<T> problem_of(const AttentionRequest& request) {
   return problem;
 }
 
+namespace approximate = attention::approximate;
+namespace almost_linear = attention::almost_linear;
+
+std::vector<approximate::Settings> settings_of(const AttentionRequest& request) {
+  return std::vector(static_cast<std::size_t>(request.shape.kv_heads), request.settings);
+}
+
+bool is_exact(const AttentionRequest& request) {
+  return request.settings.method == approximate::Method::exact;
+}
+
+/// The given polynomial for all heads.
+struct GivenPolynomial {
+  std::vector<double> coefficients;  ///< [kv_heads][degree + 1]
+  almost_linear::Approximation approximation;
+
+  explicit GivenPolynomial(const AttentionRequest& request) {
+    for (std::int64_t head = 0; head < request.shape.kv_heads; ++head)
+      coefficients.insert(coefficients.end(), request.polynomial.begin(), request.polynomial.end());
+    approximation.degree = static_cast<int>(request.polynomial.size()) - 1;
+    approximation.coefficients = coefficients.data();
+    approximation.is_centred = false;
+    approximation.gradient = request.settings.has_paper_gradient ? almost_linear::Gradient::paper
+                                                                 : almost_linear::Gradient::consistent;
+  }
+};
+
 template <class T>
 std::size_t workspace_bytes(const AttentionRequest& request) {
   const attention::Problem<T> problem = problem_of<T>(request);
-  return std::max(attention::forward_workspace(problem, request.threads),
-                  attention::vjp_workspace(problem, request.threads));
+  const int threads = request.threads;
+  if (!request.polynomial.empty()) {
+    const GivenPolynomial given(request);
+    return std::max(almost_linear::forward_workspace(problem, given.approximation, threads),
+                    almost_linear::vjp_workspace(problem, given.approximation, threads));
+  }
+  if (!is_exact(request)) {
+    const std::vector<approximate::Settings> settings = settings_of(request);
+    return std::max(approximate::forward_workspace<T>(problem, settings, threads),
+                    approximate::vjp_workspace<T>(problem, settings, threads));
+  }
+  return std::max(attention::forward_workspace(problem, threads), attention::vjp_workspace(problem, threads));
 }
 
 attention::Parallel parallel_of(int& threads) {
@@ -59,25 +99,92 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+/// One run of one kind of attention: its inputs, results and memory.
+template <class T>
+class Run {
+ public:
+  Run(const AttentionRequest& request, const AttentionInputs& inputs, AttentionGradients& results)
+      : request_(request),
+        results_(results),
+        problem_(problem_of<T>(request)),
+        statistics_({request.dtype, statistics_shape(request.shape)}),
+        // Tensors are aligned to 64 bytes, as the workspace must be.
+        workspace_({DType::boolean, {static_cast<std::int64_t>(workspace_bytes<T>(request))}}),
+        threads_(request.threads),
+        parallel_(parallel_of(threads_)) {
+    problem_.q = rows_of<T>(inputs.q), problem_.k = rows_of<T>(inputs.k), problem_.v = rows_of<T>(inputs.v);
+    cotangents_ = {rows_of<T>(inputs.g)};
+    derivatives_ = {rows_of<T>(results.dq), rows_of<T>(results.dk), rows_of<T>(results.dv)};
+  }
+
+  void exactly() {
+    timed([&] { attention::forward<T>(problem_, {o(), lse(), statistics()}, parallel_, workspace_.bytes()); },
+          [&] {
+            attention::vjp<T>(problem_, {o(), statistics()}, cotangents_, derivatives_, parallel_,
+                              workspace_.bytes());
+          });
+  }
+
+  void approximately() {
+    const std::vector<approximate::Settings> settings = settings_of(request_);
+    std::vector<approximate::HeadReport> forward(settings.size()), backward(settings.size());
+    timed(
+        [&] {
+          approximate::forward<T>(problem_, settings, {o(), lse(), statistics(), forward}, parallel_,
+                                  workspace_.bytes());
+        },
+        [&] {
+          approximate::vjp<T>(problem_, settings, {o(), lse(), statistics(), forward}, cotangents_, derivatives_,
+                              backward, parallel_, workspace_.bytes());
+        });
+    for (const approximate::HeadReport& report : backward) results_.reports.push_back(public_report(report));
+  }
+
+  void by_polynomial() {
+    const GivenPolynomial given(request_);
+    results_.denominator.emplace(TensorType{request_.dtype, {request_.shape.heads, request_.shape.queries}});
+    const attention::Rows<T> denominator = rows_of<T>(*results_.denominator);
+    timed(
+        [&] {
+          almost_linear::forward<T>(problem_, given.approximation, {o(), lse(), denominator}, parallel_,
+                                    workspace_.bytes());
+        },
+        [&] {
+          almost_linear::vjp<T>(problem_, given.approximation, {o(), denominator}, cotangents_, derivatives_,
+                                parallel_, workspace_.bytes());
+        });
+  }
+
+ private:
+  template <class Forward, class Backward>
+  void timed(Forward forward, Backward backward) {
+    auto start = std::chrono::steady_clock::now();
+    forward();
+    results_.forward_seconds = seconds_since(start);
+    start = std::chrono::steady_clock::now();
+    backward();
+    results_.backward_seconds = seconds_since(start);
+  }
+  attention::Rows<T> o() { return rows_of<T>(results_.o); }
+  attention::Rows<T> lse() { return rows_of<T>(results_.lse); }
+  attention::Rows<T> statistics() { return rows_of<T>(statistics_); }
+
+  const AttentionRequest& request_;
+  AttentionGradients& results_;
+  attention::Problem<T> problem_;
+  Tensor statistics_, workspace_;
+  int threads_;
+  attention::Parallel parallel_;
+  attention::Cotangents<T> cotangents_;
+  attention::InputCotangents<T> derivatives_;
+};
+
 template <class T>
 void run(const AttentionRequest& request, const AttentionInputs& inputs, AttentionGradients& results) {
-  attention::Problem<T> problem = problem_of<T>(request);
-  problem.q = rows_of<T>(inputs.q), problem.k = rows_of<T>(inputs.k), problem.v = rows_of<T>(inputs.v);
-  Tensor statistics({request.dtype, statistics_shape(request.shape)});
-  // Tensors are aligned to 64 bytes, as the workspace must be.
-  Tensor workspace({DType::boolean, {static_cast<std::int64_t>(workspace_bytes<T>(request))}});
-  int threads = request.threads;
-  const attention::Parallel parallel = parallel_of(threads);
-  auto start = std::chrono::steady_clock::now();
-  attention::forward<T>(problem, {rows_of<T>(results.o), rows_of<T>(results.lse), rows_of<T>(statistics)},
-                        parallel, workspace.bytes());
-  results.forward_seconds = seconds_since(start);
-  start = std::chrono::steady_clock::now();
-  const Tensor& o = results.o;
-  attention::vjp<T>(problem, {rows_of<T>(o), rows_of<T>(statistics)}, {rows_of<T>(inputs.g)},
-                    {rows_of<T>(results.dq), rows_of<T>(results.dk), rows_of<T>(results.dv)}, parallel,
-                    workspace.bytes());
-  results.backward_seconds = seconds_since(start);
+  Run<T> run(request, inputs, results);
+  if (!request.polynomial.empty()) run.by_polynomial();
+  else if (is_exact(request)) run.exactly();
+  else run.approximately();
 }
 
 }  // namespace
@@ -99,6 +206,23 @@ AttentionGradients attention_gradients(const AttentionRequest& request, const At
                              tensor(k_shape(s)), tensor(v_shape(s))};
   visit_floating(request.dtype, [&]<class T>(T) { run<T>(request, inputs, results); });
   return results;
+}
+
+std::vector<AttentionHeadReport> planned_attention(const AttentionRequest& request,
+                                                   const AttentionInputs& inputs) {
+  const std::vector<approximate::Settings> settings = settings_of(request);
+  std::vector<approximate::HeadReport> reports(settings.size());
+  visit_floating(request.dtype, [&]<class T>(T) {
+    attention::Problem<T> problem = problem_of<T>(request);
+    problem.q = rows_of<T>(inputs.q), problem.k = rows_of<T>(inputs.k), problem.v = rows_of<T>(inputs.v);
+    Tensor workspace({DType::boolean, {static_cast<std::int64_t>(
+                                          approximate::forward_workspace<T>(problem, settings, request.threads))}});
+    int threads = request.threads;
+    approximate::plan<T>(problem, settings, reports, parallel_of(threads), workspace.bytes());
+  });
+  std::vector<AttentionHeadReport> result;
+  for (const approximate::HeadReport& report : reports) result.push_back(public_report(report));
+  return result;
 }
 
 }  // namespace loipe

@@ -34,6 +34,7 @@ CompileOptions compile_options(const DerivativeOptions& options) {
                               .batch = options.batch,
                               .flush_subnormals = options.flush_subnormals},
           .recomputes = options.recompute,
+          .reports_attention = options.attention_reports,
           .block_values = block_values(options.format)};
 }
 

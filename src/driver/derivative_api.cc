@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <loipe/loipe.h>
 
+#include "driver/attention_reports.h"
 #include "driver/compiled_derivative.h"
 #include "frontends/trace.h"
 #include "ir/parser.h"
@@ -22,6 +23,10 @@ Derivative compile_derivative(DerivativeKind kind, Program primal, const Derivat
 DerivativeResult sorted_results(std::vector<Tensor> all, const DerivativeSignature& signature) {
   DerivativeResult result;
   for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i >= signature.results.size()) {
+      result.attention.push_back(report_of(all[i]));
+      continue;
+    }
     std::vector<Tensor>& group = i < signature.value_count                              ? result.outputs
                                  : i < signature.value_count + signature.jacobian_count ? result.jacobian
                                                                                         : result.derivatives;

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/text.h"
+#include "driver/attention_reports.h"
 #include "driver/recompute.h"
 
 namespace loipe {
@@ -104,6 +105,7 @@ Compilation accumulate_and_optimise(const Program& primal, const CompileOptions&
   // Optimise that program; its meaning stays.
   result.optimised = timed(result.times, "passes",
                            [&] { return run_passes(result.accumulation.program, passes, &result.passes); });
+  if (options.reports_attention) result.optimised = with_attention_reports(result.optimised);
   result.executed = count_operations(result.optimised);
   passes.dump = {};  // the primal program is not part of the flow
   result.folded = executed_beyond(result.executed, primal, passes);

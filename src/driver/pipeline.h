@@ -23,6 +23,7 @@ struct CompileOptions {
   std::string backend = "jit";
   BackendOptions backend_options = {};
   bool recomputes = false;  ///< see DerivativeOptions::recompute
+  bool reports_attention = false;  ///< see DerivativeOptions::attention_reports
   BlockValues block_values = BlockValues::all;
   /// Given the optimised program: BackendOptions::reserved_bytes.
   std::function<std::size_t(const Program&)> reserved_bytes = {};

@@ -47,26 +47,29 @@ Traced merge_heads(const Traced& x) {
   return reshape(transpose(x, {1, 0, 2}), {shape[1], shape[0] * shape[2]});
 }
 
-Traced self_attention(const TransformerModel& model, const Traced& q, const Traced& k, const Traced& v) {
+Traced self_attention(const TransformerModel& model, std::int64_t layer, const Traced& q, const Traced& k, const Traced& v) {
   AttentionOptions options;
   options.causal = model.causal;
   options.scale = model.scale;
   options.window = model.window;
+  if (!model.approximation.empty())
+    options.approximation =
+        model.approximation[model.approximation.size() == 1 ? 0 : static_cast<std::size_t>(layer)];
   return merge_heads(attention(split_heads(q, model.heads), split_heads(k, model.key_heads),
                                split_heads(v, model.key_heads), options));
 }
 
-Traced stack_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> w) {
-  const Traced attended = self_attention(model, matmul(x, w[0]), matmul(x, w[1]), matmul(x, w[2]));
+Traced stack_layer(const TransformerModel& model, std::int64_t layer, const Traced& x, std::span<const Traced> w) {
+  const Traced attended = self_attention(model, layer, matmul(x, w[0]), matmul(x, w[1]), matmul(x, w[2]));
   const Traced z = model.residual ? x + attended : attended;
   const Traced f = activated(model.activation, matmul(z, w[3]));
   return model.residual ? z + f : f;
 }
 
-Traced gpt_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> w) {
+Traced gpt_layer(const TransformerModel& model, std::int64_t layer, const Traced& x, std::span<const Traced> w) {
   const Traced n1 = layer_norm(x, w[0], w[1], kNormEps);
   const Traced attended =
-      self_attention(model, affine(n1, w[2], w[3]), affine(n1, w[4], w[5]), affine(n1, w[6], w[7]));
+      self_attention(model, layer, affine(n1, w[2], w[3]), affine(n1, w[4], w[5]), affine(n1, w[6], w[7]));
   const Traced z = x + affine(attended, w[8], w[9]);
   const Traced n2 = layer_norm(z, w[10], w[11], kNormEps);
   return z + affine(activated(model.activation, affine(n2, w[12], w[13])), w[14], w[15]);
@@ -107,6 +110,9 @@ TransformerModel completed(const TransformerModel& model) {
        {std::pair("head_size", full.head_size), std::pair("value_size", full.value_size),
         std::pair("hidden", full.hidden)})
     expect_at_least(what, value, 1);
+  if (full.approximation.size() > 1 && std::ssize(full.approximation) != full.layers)
+    throw UserError("transformer: approximations for " + std::to_string(full.approximation.size()) +
+                    " layers, expected one for all, or one for each of the " + std::to_string(full.layers));
   if (full.arch == TransformerArch::stack && full.heads * full.value_size != full.width)
     throw UserError("transformer: the heads of a stack have " + std::to_string(full.heads * full.value_size) +
                     " values together, expected the width " + std::to_string(full.width));
@@ -134,8 +140,10 @@ std::vector<Argument> final_weights(const TransformerModel& model, DType dtype) 
   return {{"lnf_gamma", {dtype, {model.width}}}, {"lnf_beta", {dtype, {model.width}}}};
 }
 
-Traced transformer_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> weights) {
-  return model.arch == TransformerArch::stack ? stack_layer(model, x, weights) : gpt_layer(model, x, weights);
+Traced transformer_layer(const TransformerModel& model, std::int64_t layer, const Traced& x,
+                         std::span<const Traced> weights) {
+  return model.arch == TransformerArch::stack ? stack_layer(model, layer, x, weights)
+                                              : gpt_layer(model, layer, x, weights);
 }
 
 }  // namespace loipe

@@ -14,8 +14,9 @@ TransformerModel completed(const TransformerModel& model);
 /// What a layer takes, with names after "layer<l>.".
 std::vector<Argument> layer_weights(const TransformerModel& model, DType dtype);
 
-/// One layer: its weights in that order.
-Traced transformer_layer(const TransformerModel& model, const Traced& x, std::span<const Traced> weights);
+/// One layer, counted from 0: its weights in that order.
+Traced transformer_layer(const TransformerModel& model, std::int64_t layer, const Traced& x,
+                         std::span<const Traced> weights);
 
 /// Scale and shift of the last normalisation; none for a stack.
 std::vector<Argument> final_weights(const TransformerModel& model, DType dtype);

@@ -13,7 +13,7 @@ namespace loipe::ops {
 namespace {
 
 TensorType infer_attention(const InferContext& c) {
-  expect_attributes(c, {"bias", "causal", "mask", "scale", "window"});
+  expect_attributes(c, {"approximate", "bias", "causal", "mask", "scale", "window"});
   const AttentionCall call = AttentionCall::of(c.operands, c.attributes);
   if (c.operands.size() != call.primal_count)
     throw UserError(std::to_string(c.operands.size()) + " operands, expected " +

@@ -67,6 +67,24 @@ void read_optional(AttentionCall& call, std::span<const TensorType* const> opera
   }
 }
 
+std::vector<attention::approximate::Settings> approximations_of(const Attributes& attributes,
+                                                                std::int64_t heads) {
+  std::vector<attention::approximate::Settings> result;
+  if (!attributes.has("approximate")) return result;
+  std::string_view rest = attributes.text("approximate");
+  for (bool is_last = false; !is_last;) {
+    const std::size_t end = rest.find(';');
+    is_last = end == rest.npos;
+    result.push_back(attention::approximate::parse_settings(rest.substr(0, end)));
+    if (!is_last) rest.remove_prefix(end + 1);
+  }
+  if (result.size() == 1) result.resize(static_cast<std::size_t>(heads), result[0]);
+  if (std::ssize(result) != heads)
+    throw UserError("approximate has settings for " + std::to_string(result.size()) +
+                    " heads of keys, expected one for all, or one for each of the " + std::to_string(heads));
+  return result;
+}
+
 }  // namespace
 
 AttentionCall AttentionCall::of(std::span<const TensorType* const> operands, const Attributes& attributes) {
@@ -83,6 +101,7 @@ AttentionCall AttentionCall::of(std::span<const TensorType* const> operands, con
   call.window = attributes.has("window") ? attributes.integer("window") : 0;
   if (call.window < 0)
     throw UserError("window is " + std::to_string(call.window) + ", expected a number of keys, or 0 for all");
+  call.approximations = approximations_of(attributes, call.heads);
   return call;
 }
 

@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <string_view>
+#include <vector>
 
+#include "attention/approximate/settings.h"
 #include "ir/op_def.h"
 
 // What all ops of attention have in common. With x_ij = scale <q_i, k_j> + bias_ij over the
@@ -16,6 +18,10 @@
 // which keys may be looked at) and bias [B or 1, G or 1, n or 1, m]. The result [B, G, n, e + 1]
 // is o with lse as its last column; a query that may look at no key has o = 0, lse = -inf.
 // Derivatives of the op are ops again, linear in their directions, of which each has L.
+//
+// The attribute `approximate`, if there, allows evaluations by kernels to stay off this value, in
+// the value itself and in its VJP: attention::approximate::Settings as text, for all heads, or one for each head
+// of keys with ';' between. The definition, and the reference evaluation, stay exact.
 
 namespace loipe::ops {
 
@@ -32,6 +38,8 @@ struct AttentionCall {
   std::optional<std::size_t> mask, bias;  ///< operand positions
   Shape bias_shape;
   std::size_t primal_count;  ///< operands q, k, v, mask, bias
+  /// Of the attribute `approximate`: one for each head of keys; empty: exact.
+  std::vector<attention::approximate::Settings> approximations;
 
   /// UserError where the first operands do not fit together.
   static AttentionCall of(std::span<const TensorType* const> operands, const Attributes& attributes);

@@ -49,21 +49,21 @@ TensorType result_type(const AttentionCall& call, std::int64_t directions) {
 }
 
 TensorType infer_vjp(const InferContext& c) {
-  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "by"});
+  expect_attributes(c, {"approximate", "bias", "causal", "mask", "scale", "window", "by"});
   const AttentionCall call = expect_primal(c);
   return packed_type(call, directions_of(call, c, {call.result()}),
                      attention_letters(call, c.attributes, "by"));
 }
 
 TensorType infer_jvp(const InferContext& c) {
-  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "along"});
+  expect_attributes(c, {"approximate", "bias", "causal", "mask", "scale", "window", "along"});
   const AttentionCall call = expect_primal(c);
   const std::vector<Shape> shapes = shapes_of(call, attention_letters(call, c.attributes, "along"));
   return result_type(call, directions_of(call, c, shapes));
 }
 
 TensorType infer_vjp_jvp(const InferContext& c) {
-  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "along", "by"});
+  expect_attributes(c, {"approximate", "bias", "causal", "mask", "scale", "window", "along", "by"});
   const AttentionCall call = expect_primal(c);
   std::vector<Shape> shapes = shapes_of(call, attention_letters(call, c.attributes, "along"));
   shapes.insert(shapes.begin(), call.result());
@@ -71,7 +71,7 @@ TensorType infer_vjp_jvp(const InferContext& c) {
 }
 
 TensorType infer_jvp_jvp(const InferContext& c) {
-  expect_attributes(c, {"bias", "causal", "mask", "scale", "window", "along", "along2"});
+  expect_attributes(c, {"approximate", "bias", "causal", "mask", "scale", "window", "along", "along2"});
   const AttentionCall call = expect_primal(c);
   std::vector<Shape> shapes = shapes_of(call, attention_letters(call, c.attributes, "along"));
   for (Shape& shape : shapes_of(call, attention_letters(call, c.attributes, "along2")))

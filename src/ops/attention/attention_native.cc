@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ops of attention by the kernels of src/attention/exact. A head of keys with its
-// queries' heads is contiguous in the result, and may have strides in the operands.
+// The ops of attention by the kernels of src/attention: exact, or approximate where the attribute allows
+// it. A head of keys with its queries' heads is contiguous in the result, and may have strides in the operands.
+// Beside their results attention and attention_vjp leave reports of the heads, and attention the statistics
+// that its derivatives want.
+#include <algorithm>
 #include <array>
 
+#include "attention/approximate/approximate.h"
 #include "attention/exact/attention.h"
 #include "ops/attention/attention_call.h"
 #include "ops/native.h"
@@ -14,6 +18,8 @@ namespace loipe::ops {
 namespace {
 
 namespace exact = loipe::attention;
+namespace approximate = loipe::attention::approximate;
+using approximate::HeadReport;
 
 /// Operands, result and attributes of one node as the kernels want them.
 template <class T>
@@ -66,9 +72,13 @@ class Arguments {
   }
 
   exact::Saved<T> saved() const {
-    const auto* statistics = reinterpret_cast<const T*>(context_.operands[call_.primal_count].beside);
-    if (statistics == nullptr) return {};
-    return {queries(call_.primal_count, 0), exact::contiguous(statistics, call_.queries, exact::kStatistics)};
+    if (!has_saved()) return {};
+    return {queries(call_.primal_count, 0), saved_statistics()};
+  }
+  approximate::Saved<T> approximate_saved() const {
+    if (!has_saved()) return {};
+    return {queries(call_.primal_count, 0), last_column(call_.primal_count, 0), saved_statistics(),
+            {reinterpret_cast<const HeadReport*>(context_.operands[call_.primal_count].beside), heads()}};
   }
   exact::Cotangents<T> cotangents(std::size_t operand, std::int64_t direction) const {
     return {queries(operand, direction), last_column(operand, direction)};
@@ -103,7 +113,22 @@ class Arguments {
   }
   std::int64_t directions() const { return context_.type.shape[0]; }
 
+  /// What is left beside the result of this node; empty where nobody will read it.
+  std::span<HeadReport> reports() const {
+    return {reinterpret_cast<HeadReport*>(context_.beside), context_.beside == nullptr ? 0 : heads()};
+  }
+  exact::Rows<T> statistics() const {
+    if (context_.beside == nullptr) return {};
+    return exact::contiguous(reinterpret_cast<T*>(reports().data() + heads()), call_.queries, exact::kStatistics);
+  }
+
  private:
+  std::size_t heads() const { return static_cast<std::size_t>(call_.heads); }
+  bool has_saved() const { return context_.operands[call_.primal_count].beside != nullptr; }
+  exact::Rows<const T> saved_statistics() const {
+    const auto* reports = reinterpret_cast<const HeadReport*>(context_.operands[call_.primal_count].beside);
+    return exact::contiguous(reinterpret_cast<const T*>(reports + heads()), call_.queries, exact::kStatistics);
+  }
   const T* data(std::size_t operand) const {
     return reinterpret_cast<const T*>(context_.operands[operand].data);
   }
@@ -159,10 +184,29 @@ std::size_t workspace(const CostContext& c, Size size) {
   return visit_floating(c.type.dtype, [&]<class T>(T) { return size(extents_of<T>(c)); });
 }
 
-std::size_t statistics_bytes(const CostContext& c) {
+std::size_t forward_workspace(const CostContext& c, int threads) {
+  return workspace(c, [&](const auto& problem) {
+    const AttentionCall call = call_of(c);
+    return call.approximations.empty() ? exact::forward_workspace(problem, threads)
+                                       : approximate::forward_workspace(problem, call.approximations, threads);
+  });
+}
+std::size_t vjp_workspace(const CostContext& c, int threads) {
+  return workspace(c, [&](const auto& problem) {
+    const AttentionCall call = call_of(c);
+    return call.approximations.empty() ? exact::vjp_workspace(problem, threads)
+                                       : approximate::vjp_workspace(problem, call.approximations, threads);
+  });
+}
+
+std::size_t report_bytes(const CostContext& c) {
+  return static_cast<std::size_t>(call_of(c).heads) * sizeof(HeadReport);
+}
+std::size_t beside_attention_bytes(const CostContext& c) {
   const AttentionCall call = call_of(c);
-  return static_cast<std::size_t>(call.heads * call.groups * call.queries * exact::kStatistics) *
-         size_of(call.dtype);
+  return report_bytes(c) +
+         static_cast<std::size_t>(call.heads * call.groups * call.queries * exact::kStatistics) *
+             size_of(call.dtype);
 }
 std::size_t nothing_beside(const CostContext&) { return 0; }
 
@@ -170,21 +214,37 @@ void run_attention(const NativeContext& c) {
   visit_floating(c.type.dtype, [&]<class T>(T) {
     const Arguments<T> a(c);
     const exact::Rows<T> rows = a.result_rows(0);
-    exact::ForwardResults<T> results{rows, a.lse_column(rows)};
-    if (c.beside != nullptr)
-      results.statistics =
-          exact::contiguous(reinterpret_cast<T*>(c.beside), a.call().queries, exact::kStatistics);
-    exact::forward(a.problem(), results, c.parallel, c.workspace);
+    if (!a.call().approximations.empty())
+      return approximate::forward<T>(a.problem(), a.call().approximations,
+                                     {rows, a.lse_column(rows), a.statistics(), a.reports()}, c.parallel,
+                                     c.workspace);
+    std::ranges::fill(a.reports(), HeadReport{});
+    exact::forward<T>(a.problem(), {rows, a.lse_column(rows), a.statistics()}, c.parallel, c.workspace);
   });
 }
 
+/// Of several directions the report is that of the last.
 void run_vjp(const NativeContext& c) {
   visit_floating(c.type.dtype, [&]<class T>(T) {
     const Arguments<T> a(c);
-    for (std::int64_t l = 0; l < a.directions(); ++l)
-      exact::vjp(a.problem(), a.saved(), a.cotangents(a.first_direction(), l), a.packed(l), c.parallel,
-                 c.workspace);
+    std::ranges::fill(a.reports(), HeadReport{});
+    for (std::int64_t l = 0; l < a.directions(); ++l) {
+      const exact::Cotangents<T> cotangents = a.cotangents(a.first_direction(), l);
+      if (a.call().approximations.empty())
+        exact::vjp(a.problem(), a.saved(), cotangents, a.packed(l), c.parallel, c.workspace);
+      else
+        approximate::vjp(a.problem(), a.call().approximations, a.approximate_saved(), cotangents, a.packed(l),
+                         a.reports(), c.parallel, c.workspace);
+    }
   });
+}
+
+void run_report(const NativeContext& c) {
+  auto* const to = reinterpret_cast<HeadReport*>(c.result);
+  const auto heads = static_cast<std::size_t>(c.type.shape[0]);
+  const auto* const from = reinterpret_cast<const HeadReport*>(c.operands[0].beside);
+  if (from == nullptr) std::fill_n(to, heads, HeadReport{});
+  else std::copy_n(from, heads, to);
 }
 
 void run_jvp(const NativeContext& c) {
@@ -211,19 +271,15 @@ void run_vjp_jvp(const NativeContext& c) {
 }
 
 constexpr std::array kNative{NativeEvaluation{&op_attention, covers_attention, takes_strides,
-                                              [](const CostContext& c, int threads) {
-                                                return workspace(c, [&](const auto& problem) {
-                                                  return exact::forward_workspace(problem, threads);
-                                                });
+                                              forward_workspace, beside_attention_bytes, run_attention},
+                             NativeEvaluation{&op_attention_vjp, covers_vjp, takes_strides, vjp_workspace,
+                                              report_bytes, run_vjp},
+                             NativeEvaluation{&op_attention_report, [](const CostContext&) { return true; },
+                                              [](const CostContext&, std::size_t, std::span<const std::int64_t>) {
+                                                return true;
                                               },
-                                              statistics_bytes, run_attention},
-                             NativeEvaluation{&op_attention_vjp, covers_vjp, takes_strides,
-                                              [](const CostContext& c, int threads) {
-                                                return workspace(c, [&](const auto& problem) {
-                                                  return exact::vjp_workspace(problem, threads);
-                                                });
-                                              },
-                                              nothing_beside, run_vjp},
+                                              [](const CostContext&, int) { return std::size_t{0}; },
+                                              nothing_beside, run_report},
                              NativeEvaluation{&op_attention_jvp, covers_jvp, takes_strides,
                                               [](const CostContext& c, int threads) {
                                                 return workspace(c, [&](const auto& problem) {
