@@ -8,7 +8,7 @@
 #include "attention/approximate/approximate.h"
 #include "attention/exact/attention.h"
 #include "backends/cpu/threads.h"
-#include "driver/attention_reports.h"
+#include "driver/public_report.h"
 #include "tensor/visit.h"
 
 namespace loipe {
@@ -134,8 +134,8 @@ class Run {
                                   workspace_.bytes());
         },
         [&] {
-          approximate::vjp<T>(problem_, settings, {o(), lse(), statistics(), forward}, cotangents_, derivatives_,
-                              backward, parallel_, workspace_.bytes());
+          approximate::vjp<T>(problem_, settings, {o(), lse(), statistics(), forward}, cotangents_,
+                              derivatives_, backward, parallel_, workspace_.bytes());
         });
     for (const approximate::HeadReport& report : backward) results_.reports.push_back(public_report(report));
   }
@@ -215,8 +215,9 @@ std::vector<AttentionHeadReport> planned_attention(const AttentionRequest& reque
   visit_floating(request.dtype, [&]<class T>(T) {
     attention::Problem<T> problem = problem_of<T>(request);
     problem.q = rows_of<T>(inputs.q), problem.k = rows_of<T>(inputs.k), problem.v = rows_of<T>(inputs.v);
-    Tensor workspace({DType::boolean, {static_cast<std::int64_t>(
-                                          approximate::forward_workspace<T>(problem, settings, request.threads))}});
+    Tensor workspace(
+        {DType::boolean,
+         {static_cast<std::int64_t>(approximate::forward_workspace<T>(problem, settings, request.threads))}});
     int threads = request.threads;
     approximate::plan<T>(problem, settings, reports, parallel_of(threads), workspace.bytes());
   });

@@ -34,10 +34,10 @@ struct AttentionInputs {
 };
 
 struct AttentionGradients {
-  Tensor o, lse;      ///< [heads, queries, value_size], [heads, queries]
-  Tensor dq, dk, dv;  ///< as Q, K, V
-  std::optional<Tensor> denominator;        ///< [heads, queries], of a polynomial
-  std::vector<AttentionHeadReport> reports;  ///< of each head of keys; none for a polynomial
+  Tensor o, lse;                                  ///< [heads, queries, value_size], [heads, queries]
+  Tensor dq, dk, dv;                              ///< as Q, K, V
+  std::optional<Tensor> denominator = {};         ///< [heads, queries], of a polynomial
+  std::vector<AttentionHeadReport> reports = {};  ///< of each head of keys; none for a polynomial
   double forward_seconds = 0, backward_seconds = 0;
 };
 

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "attention/planner/planner.h"
+#include "driver/public_report.h"
 #include "ir/builder.h"
 #include "ops/op_list.h"
 
@@ -11,9 +11,6 @@ namespace loipe {
 
 namespace {
 
-using attention::approximate::HeadReport;
-
-/// The attention op that a derivative's operand is, and where it is.
 std::vector<Value> approximate_attentions(const Program& program) {
   std::vector<Value> found;
   for (std::uint32_t i = 0; i < program.size(); ++i) {
@@ -29,10 +26,6 @@ Value differentiated_attention(const Program& program, Value vjp) {
   const std::span<const Value> operands = program.operands(vjp);
   return operands[operands.size() - 2];
 }
-
-MeasuredError measured(const attention::approximate::Measured& m) { return {m.value, m.low, m.high}; }
-
-std::int64_t whole(double number) { return static_cast<std::int64_t>(number); }
 
 }  // namespace
 
@@ -50,44 +43,12 @@ Program with_attention_reports(const Program& program) {
   return b.finish(std::move(outputs));
 }
 
-AttentionHeadReport public_report(const HeadReport& r) {
-  constexpr const char* kColumnAudits[] = {"none", "exact columns", "pairs"};
-  const auto method = [](double code) { return static_cast<AttentionMethod>(whole(code)); };
-  return {.forward = method(r.method),
-          .backward = method(r.backward_method),
-          .coefficients = static_cast<AttentionCoefficients>(whole(r.coefficients)),
-          .degree = static_cast<int>(whole(r.degree)),
-          .features = whole(r.features),
-          .rank = whole(r.rank),
-          .near = whole(r.near),
-          .clusters = whole(r.clusters),
-          .exact_keys = whole(r.exact_keys),
-          .logit_spread = r.logit_spread,
-          .logit_bound = r.logit_bound,
-          .largest_logit = r.largest_logit,
-          .effective_rank = r.effective_rank,
-          .predicted_error = r.predicted_error,
-          .predicted_flops = r.work,
-          .reason = std::string(attention::planner::reason_text(static_cast<int>(whole(r.reason)))),
-          .escalations = static_cast<int>(whole(r.escalations)),
-          .guarded_rows = whole(r.guarded_rows),
-          .o = measured(r.o),
-          .dq = measured(r.dq),
-          .dk = measured(r.dk),
-          .dv = measured(r.dv),
-          .column_audit = kColumnAudits[whole(r.column_audit)],
-          .bound_o = r.bound_o,
-          .bound_dq = r.bound_dq,
-          .bound_dk = r.bound_dk,
-          .bound_dv = r.bound_dv};
-}
-
 AttentionReport report_of(const Tensor& rows) {
   AttentionReport report;
   for (std::int64_t head = 0; head < rows.shape()[0]; ++head) {
-    HeadReport row;
-    std::memcpy(&row, rows.elements<double>().data() + head * attention::approximate::kReportColumns,
-                sizeof(row));
+    attention::approximate::HeadReport row;
+    std::memcpy(static_cast<void*>(&row),
+                rows.elements<double>().data() + head * attention::approximate::kReportColumns, sizeof(row));
     report.heads.push_back(public_report(row));
   }
   return report;

@@ -3,20 +3,14 @@
 
 #include <loipe/approximate_attention.h>
 
-#include <span>
-#include <vector>
-
-#include "attention/approximate/report.h"
 #include "ir/program.h"
 
 namespace loipe {
 
-/// The program with further outputs: for each attention that may be approximate, in their order, the report of
-/// its VJP where it has one (it holds that of the forward pass), else its own.
+/// The program with further outputs: for each attention that may be approximate, in their order, the report
+/// of its VJP where it has one (it holds that of the forward pass), else its own.
 Program with_attention_reports(const Program& program);
 
-/// One head's report in public words.
-AttentionHeadReport public_report(const attention::approximate::HeadReport& report);
 /// The output of attention_report, f64 [heads, columns].
 AttentionReport report_of(const Tensor& rows);
 

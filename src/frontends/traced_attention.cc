@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "attention/approximate/settings.h"
 #include "base/text.h"
+#include "frontends/approximation_text.h"
 #include "frontends/trace.h"
 #include "ops/op_list.h"
 
@@ -19,33 +19,6 @@ namespace {
 Shape with_front(Shape shape, std::size_t rank) {
   while (shape.size() < rank) shape.insert(shape.begin(), 1);
   return shape;
-}
-
-attention::approximate::Settings settings_of(const AttentionApproximation& a) {
-  namespace approximate = attention::approximate;
-  approximate::Settings settings{.method = static_cast<approximate::Method>(a.method),
-                                 .tolerance = a.tolerance,
-                                 .degree = a.degree,
-                                 .coefficients = static_cast<approximate::CoefficientKind>(a.coefficients),
-                                 .near = a.near,
-                                 .clusters = a.clusters,
-                                 .exact_keys = a.exact_keys,
-                                 .is_forward_clustered = a.is_forward_clustered,
-                                 .has_paper_gradient = a.has_paper_gradient,
-                                 .is_audited = a.is_audited};
-  approximate::check_settings("attention: approximation, ", settings);
-  return settings;
-}
-
-/// The attribute `approximate`; empty where all heads are exact.
-std::string approximation_text(const std::vector<AttentionApproximation>& approximation) {
-  std::vector<std::string> heads;
-  bool is_exact = true;
-  for (const AttentionApproximation& head : approximation) {
-    is_exact = is_exact && head.method == AttentionMethod::exact;
-    heads.push_back(to_text(settings_of(head)));
-  }
-  return is_exact ? "" : join(heads, ";");
 }
 
 /// Operands in the shapes of the op: a head of keys, the queries that read it.
@@ -70,9 +43,10 @@ Folded folded(const Traced& q, const Traced& k, const Traced& v, const Attention
   result.attributes.set("scale", scale);
   result.attributes.set("causal", std::int64_t{options.causal});
   if (options.approximation.size() > 1 && std::ssize(options.approximation) != ks[0])
-    refuse(q, k, v, "there are " + std::to_string(options.approximation.size()) +
-                        " approximations, expected one for all heads, or one for each of the " +
-                        std::to_string(ks[0]) + " heads of k");
+    refuse(q, k, v,
+           "there are " + std::to_string(options.approximation.size()) +
+               " approximations, expected one for all heads, or one for each of the " +
+               std::to_string(ks[0]) + " heads of k");
   if (std::string text = approximation_text(options.approximation); !text.empty())
     result.attributes.set("approximate", std::move(text));
   if (options.window != 0) result.attributes.set("window", options.window);

@@ -11,8 +11,8 @@
 
 // Attention and its VJP where an error may be traded for time. For each head of keys a plan is made from
 // what is measured of the logits (attention/planner), carried out, and audited on sampled rows and columns
-// (attention/certificate); where method `automatic` misses its tolerance, it goes on with a dearer plan, exact
-// attention at last. All of it is a function of the inputs: the same bits for every number of threads.
+// (attention/certificate); where method `automatic` misses its tolerance, it goes on with a dearer plan,
+// exact attention at last. All of it is a function of the inputs: the same bits for every number of threads.
 // Windows of the mask and biases are exact, as is everything where exact attention is cheaper.
 //
 // E is float or double; settings are one for each head of keys.
@@ -21,10 +21,10 @@ namespace loipe::attention::approximate {
 
 template <class E>
 struct Results {
-  Rows<E> o;           ///< [heads, queries, value_size]
-  Rows<E> lse;         ///< [heads, queries, 1]; must be there
-  Rows<E> statistics;  ///< [heads, queries, kStatistics], for `vjp`; must be there
-  std::span<HeadReport> reports;  ///< [kv_heads]
+  Rows<E> o;                      ///< [heads, queries, value_size]
+  Rows<E> lse;                    ///< [heads, queries, 1]; must be there
+  Rows<E> statistics;             ///< [heads, queries, kStatistics], for `vjp`; may be absent
+  std::span<HeadReport> reports;  ///< [kv_heads]; may be empty
 };
 
 /// Bytes of workspace, memory of any content, aligned to 64 bytes; linear in queries and keys.
