@@ -82,13 +82,16 @@ Rank choose_basis(std::int64_t n, const double* q, const double* k, double energ
   if (!(total > 0)) return {0, 0};
   Rank best{n + 1, 0};
   for (int candidate = 0; candidate < 3; ++candidate) {
-    if (candidate == 2) {
+    // If q or k has low rank r, their product has rank 2 r at most: where it has more, there is nothing to
+    // find.
+    if (candidate > 0 && 4 * best.rank > 3 * n) break;
+    if (candidate == 0) {
       multiply(n, q, k, m.product);
       for (std::int64_t i = 0; i < n; ++i)
         for (std::int64_t j = 0; j < n; ++j)
           m.matrix[i * n + j] = (m.product[i * n + j] + m.product[j * n + i]) / 2;
     } else {
-      std::copy_n(candidate == 0 ? q : k, n * n, m.matrix);
+      std::copy_n(candidate == 1 ? q : k, n * n, m.matrix);
     }
     eigenvectors(n, m.matrix, m.vectors);
     to_axes(n, m.vectors, q, m.product, m.q);

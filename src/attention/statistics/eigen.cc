@@ -31,11 +31,11 @@ void eigenvectors(std::int64_t size, double* m, double* vectors) {
     double rest = 0;
     for (std::int64_t p = 0; p < size; ++p)
       for (std::int64_t q = p + 1; q < size; ++q) rest += m[p * size + q] * m[p * size + q];
-    if (!(rest > 1e-26 * (diagonal + rest))) return;
+    if (!(rest > 1e-10 * (diagonal + rest))) return;
     for (std::int64_t p = 0; p < size; ++p)
       for (std::int64_t q = p + 1; q < size; ++q) {
         const double pq = m[p * size + q];
-        if (pq * pq <= 1e-32 * diagonal) continue;
+        if (pq * pq <= 1e-14 * std::abs(m[p * size + p] * m[q * size + q])) continue;
         // The angle that makes the element (p, q) vanish, the smaller of two: t = tan.
         const double theta = (m[q * size + q] - m[p * size + p]) / (2 * pq);
         const double t = (theta < 0 ? -1 : 1) / (std::abs(theta) + std::sqrt(theta * theta + 1));

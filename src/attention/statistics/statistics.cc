@@ -5,92 +5,82 @@
 #include <cmath>
 #include <limits>
 
-#include "attention/exact/packing.h"
 #include "attention/statistics/basis.h"
-#include "attention/statistics/moments.h"
+#include "attention/statistics/block_reader.h"
 
 namespace loipe::attention::statistics {
 
 namespace {
 
-constexpr std::int64_t kChunks = 16;  ///< pieces of rows at most, each with sums of its own, added in order
 constexpr std::int64_t kSampledQueries = 32, kSampledKeys = 256;
-
-std::int64_t padded(std::int64_t size) { return round_up(size, kPad); }
 
 /// Keeps NaN.
 void take_larger(double& largest, double x) {
   if (!(x <= largest) && !std::isnan(largest)) largest = x;
 }
+double largest_of(const double* values, std::int64_t count) {
+  double largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) take_larger(largest, values[i]);
+  return largest;
+}
 
-/// A range of rows of one head, and of which head.
-struct Chunk {
-  std::int64_t head, first, count;
-};
+/// What the chunks of one kind (queries of all readers, keys or values) of every head leave.
+struct Partials {
+  Chunks chunks;
+  std::int64_t width;
+  double* sums;     ///< [kv_heads][chunks][width]
+  double* moments;  ///< [kv_heads][chunks][width][width]
+  double* norms;    ///< [kv_heads][chunks], largest squared norm
+  double* rests;    ///< [kv_heads][chunks], the same outside of the basis
 
-/// Rows cut into at most kChunks pieces, by their number alone.
-struct Chunks {
-  std::int64_t rows, size, count;
-  explicit Chunks(std::int64_t r)
-      : rows(r),
-        size(round_up(std::max<std::int64_t>(divide_up(r, kChunks), 1024), kBlockRows)),
-        count(divide_up(r, size)) {}
-  Chunk of(std::int64_t head, std::int64_t chunk) const {
-    return {head, chunk * size, std::min(size, rows - chunk * size)};
+  Partials(std::int64_t rows, std::int64_t w, std::int64_t heads, bool has_moments, Arena& arena)
+      : chunks(rows), width(w) {
+    const std::int64_t count = heads * chunks.count;
+    sums = arena.take<double>(count * width);
+    moments = arena.take<double>(has_moments ? count * width * width : 0);
+    norms = arena.take<double>(count), rests = arena.take<double>(count);
   }
-};
+  std::int64_t at(std::int64_t head, std::int64_t chunk) const { return head * chunks.count + chunk; }
+  double largest_norm(std::int64_t head) const { return largest_of(norms + at(head, 0), chunks.count); }
+  double largest_rest(std::int64_t head) const { return largest_of(rests + at(head, 0), chunks.count); }
 
-/// What a chunk of queries (all readers), of keys or of values adds.
-struct Sums {
-  double* moments;  ///< [width][width]; absent for values
-  double largest;   ///< squared norm
+  /// The mean of a column or of a product of two.
+  double mean(const double* from, std::int64_t head, std::int64_t size, std::int64_t i, double rows) const {
+    double sum = 0;
+    for (std::int64_t c = 0; c < chunks.count; ++c) sum += from[at(head, c) * size + i];
+    return sum / rows;
+  }
 };
 
 template <class E>
 struct Pass {
   const Problem<E>& p;
-  const Options& options;
+  const MomentKernels<E>& kernels;
   std::int64_t width, value_width;
-  Chunks queries, keys;
-  E *key_mean, *value_mean;                       ///< [kv_heads][width], [kv_heads][value_width]
-  double *query_moments, *key_moments;            ///< [kv_heads][chunks][width][width]
-  double *query_norms, *key_norms, *value_norms;  ///< [kv_heads][chunks]
-  double *query_rests, *key_rests;                ///< [kv_heads][chunks]
-  double *q, *k;                                  ///< [kv_heads][head_size][head_size]
-  double* basis;                                  ///< [kv_heads][head_size][head_size]
+  Partials queries, keys, values;
+  E *key_mean, *value_mean;  ///< [kv_heads][width], [kv_heads][value_width]
+  E* outside;             ///< [kv_heads][width][width]: [width][rest] of each head, the basis beyond its rank
+  double *q, *k, *basis;  ///< [kv_heads][head_size][head_size]
   ThreadMemory threads;
 
-  Pass(const Problem<E>& problem, const Options& o, int thread_count, Arena& arena)
+  Pass(const Problem<E>& problem, int thread_count, Arena& arena)
       : p(problem),
-        options(o),
-        width(padded(problem.shape.head_size)),
-        value_width(padded(problem.shape.value_size)),
-        queries(problem.shape.queries),
-        keys(problem.shape.keys) {
-    const std::int64_t heads = p.shape.kv_heads, d = p.shape.head_size;
+        kernels(moment_kernels_of_this_cpu<E>()),
+        width(round_up(p.shape.head_size, kPad)),
+        value_width(round_up(p.shape.value_size, kPad)),
+        queries(p.shape.queries, width, p.shape.kv_heads, true, arena),
+        keys(p.shape.keys, width, p.shape.kv_heads, true, arena),
+        values(p.shape.keys, value_width, p.shape.kv_heads, false, arena) {
+    const std::int64_t heads = p.shape.kv_heads, square = heads * p.shape.head_size * p.shape.head_size;
     key_mean = arena.take<E>(heads * width), value_mean = arena.take<E>(heads * value_width);
-    query_moments = arena.take<double>(heads * queries.count * width * width);
-    key_moments = arena.take<double>(heads * keys.count * width * width);
-    query_norms = arena.take<double>(heads * queries.count),
-    query_rests = arena.take<double>(heads * queries.count);
-    key_norms = arena.take<double>(heads * keys.count), key_rests = arena.take<double>(heads * keys.count);
-    value_norms = arena.take<double>(heads * keys.count);
-    q = arena.take<double>(heads * d * d), k = arena.take<double>(heads * d * d);
-    basis = arena.take<double>(heads * d * d);
+    outside = arena.take<E>(heads * width * width);
+    q = arena.take<double>(square), k = arena.take<double>(square), basis = arena.take<double>(square);
     Arena one;
-    take_block(one), take_sample(one), BasisMemory(d, one);
+    take_block(one), take_sample(one), BasisMemory(p.shape.head_size, one);
     threads = ThreadMemory(arena, one.used(), thread_count);
   }
 
-  struct Block {
-    E* rows;     ///< [kBlockRows][max of widths]
-    E* moments;  ///< [width][width]
-    double* rests;
-  };
-  Block take_block(Arena& arena) const {
-    return {arena.take<E>(kBlockRows * std::max(width, value_width)), arena.take<E>(width * width),
-            arena.take<double>(width)};
-  }
+  E* take_block(Arena& arena) const { return arena.take<E>(kBlockRows * std::max(width, value_width)); }
   struct Sample {
     E *keys, *logits;  ///< [head_size][kSampledKeys], [kSampledKeys]
   };
@@ -98,85 +88,117 @@ struct Pass {
     return {arena.take<E>(width * kSampledKeys), arena.take<E>(kSampledKeys)};
   }
 
-  /// Calls body(rows[kBlockRows][width]) for blocks of a chunk; rows that are not there are 0.
-  template <class Body>
-  void for_each_block(const Rows<const E>& from, const Chunk& chunk, std::int64_t columns, std::int64_t w,
-                      const E* mean, const std::uint8_t* is_allowed, const Block& block, Body&& body) const {
-    for (std::int64_t at = 0; at < chunk.count; at += kBlockRows) {
-      const RowRange<E> range{chunk.head,
-                              chunk.first + at,
-                              std::min(kBlockRows, chunk.count - at),
-                              E{1},
-                              mean,
-                              is_allowed == nullptr ? nullptr : is_allowed + chunk.first + at};
-      load_rows(from, range, columns, block.rows, w, kBlockRows);
-      body(block.rows);
-    }
+  std::int64_t head_size() const { return p.shape.head_size; }
+  const std::uint8_t* is_allowed(std::int64_t kh) const { return key_mask_at(p.mask, kh, 0); }
+  BlockReader<E> queries_by(E* block) const { return {p.q, head_size(), width, nullptr, nullptr, block}; }
+  BlockReader<E> keys_by(std::int64_t kh, bool is_centred, E* block) const {
+    return {p.k, head_size(), width, is_centred ? key_mean + kh * width : nullptr, is_allowed(kh), block};
+  }
+  BlockReader<E> values_by(std::int64_t kh, bool is_centred, E* block) const {
+    return {p.v,
+            p.shape.value_size,
+            value_width,
+            is_centred ? value_mean + kh * value_width : nullptr,
+            is_allowed(kh),
+            block};
   }
 
-  /// Adds the moments and the largest norm of a chunk.
-  void add(const Rows<const E>& from, const Chunk& chunk, const E* mean, const std::uint8_t* is_allowed,
-           const Block& block, double* moments, double& largest) const {
-    for_each_block(from, chunk, p.shape.head_size, width, mean, is_allowed, block, [&](const E* rows) {
-      std::fill(block.moments, block.moments + width * width, E{0});
-      add_moments(rows, width, block.moments);
-      for (std::int64_t i = 0; i < width * width; ++i) moments[i] += static_cast<double>(block.moments[i]);
-      take_norms(rows, width, largest);
+  /// Runs body(kh, chunk, block) for all chunks of some partials.
+  template <class Body>
+  void for_each_chunk(const Partials& partials, const Parallel& parallel, Body&& body) const {
+    const std::int64_t chunks = partials.chunks.count;
+    for_each(parallel, p.shape.kv_heads * chunks, [&](std::int64_t task, int thread) {
+      Arena own = threads.of(thread);
+      body(task / chunks, task % chunks, take_block(own));
     });
   }
-  static void take_norms(const E* rows, std::int64_t w, double& largest) {
-    double norms[kBlockRows];
-    squared_norms(rows, w, norms);
-    for (const double norm : norms) take_larger(largest, norm);
-  }
-
-  void query_chunk(std::int64_t kh, std::int64_t c, const Block& block) const {
-    double* const moments = query_moments + (kh * queries.count + c) * width * width;
-    double& largest = query_norms[kh * queries.count + c] = 0;
-    std::fill(moments, moments + width * width, 0.0);
+  /// Runs body(rows) for the blocks of a chunk of all readers of a head of keys.
+  template <class Body>
+  void for_each_query_block(std::int64_t kh, std::int64_t chunk, E* block, Body&& body) const {
     const std::int64_t readers = p.shape.readers();
     for (std::int64_t h = kh * readers; h < (kh + 1) * readers; ++h)
-      add(p.q, queries.of(h, c), nullptr, nullptr, block, moments, largest);
-  }
-  void key_chunk(std::int64_t kh, std::int64_t c, const Block& block) const {
-    const std::uint8_t* const is_allowed = key_mask_at(p.mask, kh, 0);
-    double* const moments = key_moments + (kh * keys.count + c) * width * width;
-    double& largest = key_norms[kh * keys.count + c] = 0;
-    std::fill(moments, moments + width * width, 0.0);
-    add(p.k, keys.of(kh, c), key_mean + kh * width, is_allowed, block, moments, largest);
-    double& largest_value = value_norms[kh * keys.count + c] = 0;
-    for_each_block(p.v, keys.of(kh, c), p.shape.value_size, value_width, value_mean + kh * value_width,
-                   is_allowed, block, [&](const E* rows) { take_norms(rows, value_width, largest_value); });
+      queries_by(block).for_each(queries.chunks.of(h, chunk), body);
   }
 
-  /// Squared norms of what lies outside of the first `rank` columns, at most.
-  double rest_of(const Rows<const E>& from, const Chunk& chunk, const E* mean, const std::uint8_t* is_allowed,
-                 const double* columns, std::int64_t rank, const Block& block) const {
-    const std::int64_t d = p.shape.head_size;
-    double largest = 0;
-    for_each_block(from, chunk, d, width, mean, is_allowed, block, [&](const E* rows) {
-      for (std::int64_t row = 0; row < kBlockRows; ++row, rows += width) {
-        std::fill(block.rests, block.rests + d, 0.0);
-        for (std::int64_t a = 0; a < d; ++a) {
-          const double x = static_cast<double>(rows[a]);
-          for (std::int64_t c = rank; c < d; ++c) block.rests[c] += x * columns[a * d + c];
-        }
-        double sum = 0;
-        for (std::int64_t c = rank; c < d; ++c) sum += block.rests[c] * block.rests[c];
-        take_larger(largest, sum);
-      }
+  void compute_means(const Parallel& parallel) const {
+    const auto sum = [&](const Partials& to, bool is_keys) {
+      for_each_chunk(to, parallel, [&](std::int64_t kh, std::int64_t c, E* block) {
+        double* const sums = to.sums + to.at(kh, c) * to.width;
+        std::fill(sums, sums + to.width, 0.0);
+        const auto reader = is_keys ? keys_by(kh, false, block) : values_by(kh, false, block);
+        reader.for_each(to.chunks.of(kh, c), [&](const E* rows) { kernels.add_rows(rows, to.width, sums); });
+      });
+    };
+    sum(keys, true), sum(values, false);
+    for (std::int64_t kh = 0; kh < p.shape.kv_heads; ++kh) {
+      const double rows = static_cast<double>(std::max<std::int64_t>(allowed_keys(kh), 1));
+      for (std::int64_t c = 0; c < width; ++c)
+        key_mean[kh * width + c] = static_cast<E>(keys.mean(keys.sums, kh, width, c, rows));
+      for (std::int64_t c = 0; c < value_width; ++c)
+        value_mean[kh * value_width + c] = static_cast<E>(values.mean(values.sums, kh, value_width, c, rows));
+    }
+  }
+  std::int64_t allowed_keys(std::int64_t kh) const {
+    const std::uint8_t* const allowed = is_allowed(kh);
+    return allowed == nullptr ? p.shape.keys : p.shape.keys - std::count(allowed, allowed + p.shape.keys, 0);
+  }
+
+  void compute_moments(const Parallel& parallel) const {
+    const auto clear = [](const Partials& to, std::int64_t at) {
+      std::fill_n(to.moments + at * to.width * to.width, to.width * to.width, 0.0);
+      to.norms[at] = 0;
+      return [&to, at, kernels = moment_kernels_of_this_cpu<E>()](const E* rows) {
+        kernels.add_moments(rows, to.width, to.moments + at * to.width * to.width);
+        take_larger(to.norms[at], static_cast<double>(kernels.largest_norm(rows, to.width)));
+      };
+    };
+    for_each_chunk(queries, parallel, [&](std::int64_t kh, std::int64_t c, E* block) {
+      for_each_query_block(kh, c, block, clear(queries, queries.at(kh, c)));
     });
-    return largest;
+    for_each_chunk(keys, parallel, [&](std::int64_t kh, std::int64_t c, E* block) {
+      keys_by(kh, true, block).for_each(keys.chunks.of(kh, c), clear(keys, keys.at(kh, c)));
+      double& norm = values.norms[values.at(kh, c)] = 0;
+      values_by(kh, true, block).for_each(values.chunks.of(kh, c), [&](const E* rows) {
+        take_larger(norm, static_cast<double>(kernels.largest_norm(rows, value_width)));
+      });
+    });
+  }
+
+  /// Norms outside of the first rank columns of each head's basis.
+  void compute_rests(std::span<const HeadStatistics> heads, const Parallel& parallel) const {
+    const auto rest = [&](std::int64_t kh) { return head_size() - heads[static_cast<std::size_t>(kh)].rank; };
+    for (std::int64_t kh = 0; kh < p.shape.kv_heads; ++kh) {
+      E* const to = outside + kh * width * width;
+      const std::int64_t d = head_size(), count = rest(kh), padded = round_up(count, kPad);
+      std::fill_n(to, width * padded, E{0});
+      for (std::int64_t row = 0; row < d; ++row)
+        for (std::int64_t c = 0; c < count; ++c)
+          to[row * padded + c] = static_cast<E>(basis[(kh * d + row) * d + d - count + c]);
+    }
+    const auto taken = [&](const Partials& to, std::int64_t kh, std::int64_t c) {
+      double& largest = to.rests[to.at(kh, c)] = 0;
+      return [&largest, this, kh, count = round_up(rest(kh), kPad)](const E* rows) {
+        const E* const columns = outside + kh * width * width;
+        take_larger(largest,
+                    static_cast<double>(kernels.largest_projected_norm(rows, width, columns, count)));
+      };
+    };
+    for_each_chunk(queries, parallel, [&](std::int64_t kh, std::int64_t c, E* block) {
+      if (rest(kh) > 0) for_each_query_block(kh, c, block, taken(queries, kh, c));
+    });
+    for_each_chunk(keys, parallel, [&](std::int64_t kh, std::int64_t c, E* block) {
+      if (rest(kh) > 0) keys_by(kh, true, block).for_each(keys.chunks.of(kh, c), taken(keys, kh, c));
+    });
   }
 
   double largest_logit(std::int64_t kh, const Sample& sample) const {
-    const std::int64_t d = p.shape.head_size, n = p.shape.keys, readers = p.shape.readers();
-    const std::uint8_t* const is_allowed = key_mask_at(p.mask, kh, 0);
+    const std::int64_t d = head_size(), n = p.shape.keys, readers = p.shape.readers();
+    const std::uint8_t* const allowed = is_allowed(kh);
     std::fill(sample.keys, sample.keys + d * kSampledKeys, E{0});
     const std::int64_t taken = std::min(n, kSampledKeys);
     for (std::int64_t s = 0; s < taken; ++s) {
       const std::int64_t j = s * n / taken;
-      if (is_allowed != nullptr && is_allowed[j] == 0) continue;
+      if (allowed != nullptr && allowed[j] == 0) continue;
       for (std::int64_t c = 0; c < d; ++c)
         sample.keys[c * kSampledKeys + s] = get(p.k, kh, j, c) - key_mean[kh * width + c];
     }
@@ -195,122 +217,86 @@ struct Pass {
       }
     return largest * std::abs(p.scale);
   }
+
+  /// Means over rows of products of columns, both halves.
+  void reduce(const Partials& from, std::int64_t kh, double rows, double* out) const {
+    const std::int64_t d = head_size();
+    for (std::int64_t a = 0; a < d; ++a)
+      for (std::int64_t b = a; b < d; ++b)
+        out[a * d + b] = out[b * d + a] = from.mean(from.moments, kh, width * width, a * width + b, rows);
+  }
+
+  void finish(std::int64_t kh, const Options& options, Arena arena, HeadStatistics& head) const {
+    const std::int64_t d = head_size();
+    head = {};
+    head.scale = p.scale;
+    head.keys = allowed_keys(kh);
+    double *const q_kh = q + kh * d * d, *const k_kh = k + kh * d * d;
+    reduce(queries, kh, static_cast<double>(std::max<std::int64_t>(p.shape.queries * p.shape.readers(), 1)),
+           q_kh);
+    reduce(keys, kh, static_cast<double>(std::max<std::int64_t>(head.keys, 1)), k_kh);
+    double energy = 0;
+    for (std::int64_t i = 0; i < d * d; ++i) energy += q_kh[i] * k_kh[i];
+    head.logit_spread = std::abs(p.scale) * std::sqrt(energy < 0 ? 0 : energy);
+    head.query_norm = norm(queries, kh);
+    head.key_norm = norm(keys, kh) + centre_rounding(key_mean + kh * width, width);
+    head.value_norm = norm(values, kh) + centre_rounding(value_mean + kh * value_width, value_width);
+    head.logit_bound = std::abs(p.scale) * head.query_norm * head.key_norm;
+    Arena sample_memory = arena;
+    head.largest_logit = largest_logit(kh, take_sample(sample_memory));
+    const Rank rank = choose_basis(d, q_kh, k_kh, options.energy, BasisMemory(d, arena), basis + kh * d * d);
+    head.rank = rank.rank, head.lost_energy = rank.lost_energy;
+  }
+
+  static constexpr double kEpsilon = std::numeric_limits<E>::epsilon();
+  /// Norms are sums in E, which the bound counts; so it does that another mean, computed in another order,
+  /// may be the centre of what is bounded.
+  static double norm(const Partials& from, std::int64_t kh) {
+    const double terms = static_cast<double>(from.width + 8);
+    return std::sqrt(from.largest_norm(kh)) * (1 + terms * kEpsilon);
+  }
+  static double centre_rounding(const E* mean, std::int64_t size) {
+    double sum = 0;
+    for (std::int64_t c = 0; c < size; ++c)
+      sum += static_cast<double>(mean[c]) * static_cast<double>(mean[c]);
+    return kBlockRows * kEpsilon * std::sqrt(sum);
+  }
+  void finish_rest(std::int64_t kh, HeadStatistics& head) const {
+    if (head.rank == head_size()) return;
+    // Coordinates are off by the rounding of a sum of head_size products, in proportion to the whole norm.
+    const double rounding = static_cast<double>((width + 8) * width) * kEpsilon;
+    const double query = std::sqrt(queries.largest_rest(kh)) + rounding * head.query_norm;
+    const double key = std::sqrt(keys.largest_rest(kh)) + rounding * head.key_norm;
+    head.projection_bound = std::min(std::abs(p.scale) * query * key, head.logit_bound);
+  }
 };
-
-/// The mean over `rows` rows from the sums of chunks, both halves of the matrix.
-void reduce(const double* moments, std::int64_t chunks, std::int64_t width, std::int64_t size, double rows,
-            double* out) {
-  for (std::int64_t a = 0; a < size; ++a)
-    for (std::int64_t b = a; b < size; ++b) {
-      double sum = 0;
-      for (std::int64_t c = 0; c < chunks; ++c) sum += moments[(c * width + a) * width + b];
-      out[a * size + b] = out[b * size + a] = sum / rows;
-    }
-}
-
-double largest_of(const double* values, std::int64_t count) {
-  double largest = 0;
-  for (std::int64_t i = 0; i < count; ++i) take_larger(largest, values[i]);
-  return largest;
-}
-
-template <class E>
-void finish_head(const Pass<E>& pass, std::int64_t kh, const std::uint8_t* is_allowed, Arena arena,
-                 HeadStatistics& head) {
-  const Shape& s = pass.p.shape;
-  const std::int64_t d = s.head_size, square = pass.width * pass.width;
-  head = {};
-  head.scale = pass.p.scale;
-  head.keys = is_allowed == nullptr ? s.keys : s.keys - std::count(is_allowed, is_allowed + s.keys, 0);
-  double* const basis = pass.basis + kh * d * d;
-  double *const q = pass.q + kh * d * d, *const k = pass.k + kh * d * d;
-  const double queries = static_cast<double>(std::max<std::int64_t>(s.queries * s.readers(), 1));
-  const double keys = static_cast<double>(std::max<std::int64_t>(head.keys, 1));
-  reduce(pass.query_moments + kh * pass.queries.count * square, pass.queries.count, pass.width, d, queries,
-         q);
-  reduce(pass.key_moments + kh * pass.keys.count * square, pass.keys.count, pass.width, d, keys, k);
-  double energy = 0;
-  for (std::int64_t i = 0; i < d * d; ++i) energy += q[i] * k[i];
-  // Second moments are not negative; a rounded trace may be.
-  head.logit_spread = std::abs(head.scale) * std::sqrt(std::max(energy, energy < 0 ? 0 : energy));
-  // Norms are f64 sums of squares: their rounding, below 1e-13, is counted.
-  const auto norm = [](const double* values, std::int64_t count) {
-    return std::sqrt(largest_of(values, count)) * (1 + 1e-13);
-  };
-  head.query_norm = norm(pass.query_norms + kh * pass.queries.count, pass.queries.count);
-  head.key_norm = norm(pass.key_norms + kh * pass.keys.count, pass.keys.count);
-  head.value_norm = norm(pass.value_norms + kh * pass.keys.count, pass.keys.count);
-  head.logit_bound = std::abs(head.scale) * head.query_norm * head.key_norm;
-  Arena sample_memory = arena;
-  head.largest_logit = pass.largest_logit(kh, pass.take_sample(sample_memory));
-  const Rank rank = choose_basis(d, q, k, pass.options.energy, BasisMemory(d, arena), basis);
-  head.rank = rank.rank, head.lost_energy = rank.lost_energy;
-}
 
 }  // namespace
 
 template <class E>
 std::size_t statistics_workspace(const Problem<E>& problem, int threads) {
   Arena arena;
-  Pass<E>(problem, {}, threads, arena);
+  Pass<E>(problem, threads, arena);
   return arena.used();
 }
 
 template <class E>
 void statistics(const Problem<E>& problem, const Options& options, std::span<HeadStatistics> heads,
                 double* basis, const Parallel& parallel, std::span<std::byte> workspace) {
-  const Shape& s = problem.shape;
-  require(heads.size() == static_cast<std::size_t>(s.kv_heads),
+  const std::int64_t kv_heads = problem.shape.kv_heads,
+                     square = problem.shape.head_size * problem.shape.head_size;
+  require(heads.size() == static_cast<std::size_t>(kv_heads),
           "statistics have one place for each head of keys");
   Arena arena(workspace);
-  const Pass<E> pass(problem, options, parallel.threads, arena);
-  const std::int64_t d = s.head_size, chunks = pass.queries.count + pass.keys.count;
-  for_each(parallel, 2 * s.kv_heads, [&](std::int64_t task, int) {
-    const std::int64_t kh = task / 2;
-    if (task % 2 == 0) mean_of_keys(problem, problem.k, kh, d, pass.width, pass.key_mean + kh * pass.width);
-    else
-      mean_of_keys(problem, problem.v, kh, s.value_size, pass.value_width,
-                   pass.value_mean + kh * pass.value_width);
-  });
-  for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int thread) {
-    Arena own = pass.threads.of(thread);
-    const std::int64_t kh = task / chunks, c = task % chunks;
-    const auto block = pass.take_block(own);
-    if (c < pass.queries.count) pass.query_chunk(kh, c, block);
-    else pass.key_chunk(kh, c - pass.queries.count, block);
-  });
-  for_each(parallel, s.kv_heads, [&](std::int64_t kh, int thread) {
-    finish_head(pass, kh, key_mask_at(problem.mask, kh, 0), pass.threads.of(thread),
-                heads[static_cast<std::size_t>(kh)]);
-    if (basis != nullptr) std::copy_n(pass.basis + kh * d * d, d * d, basis + kh * d * d);
-  });
-  for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int thread) {
-    Arena own = pass.threads.of(thread);
-    const std::int64_t kh = task / chunks, c = task % chunks, rank = heads[static_cast<std::size_t>(kh)].rank;
-    if (rank == d) return;
-    const auto block = pass.take_block(own);
-    const double* const columns = pass.basis + kh * d * d;
-    if (c >= pass.queries.count) {
-      const std::int64_t at = c - pass.queries.count;
-      pass.key_rests[kh * pass.keys.count + at] =
-          pass.rest_of(problem.k, pass.keys.of(kh, at), pass.key_mean + kh * pass.width,
-                       key_mask_at(problem.mask, kh, 0), columns, rank, block);
-      return;
-    }
-    double& largest = pass.query_rests[kh * pass.queries.count + c] = 0;
-    for (std::int64_t h = kh * s.readers(); h < (kh + 1) * s.readers(); ++h)
-      take_larger(largest,
-                  pass.rest_of(problem.q, pass.queries.of(h, c), nullptr, nullptr, columns, rank, block));
-  });
-  for (std::int64_t kh = 0; kh < s.kv_heads; ++kh) {
-    HeadStatistics& head = heads[static_cast<std::size_t>(kh)];
-    if (head.rank == d) continue;
-    const double queries = largest_of(pass.query_rests + kh * pass.queries.count, pass.queries.count);
-    const double keys = largest_of(pass.key_rests + kh * pass.keys.count, pass.keys.count);
-    // The basis is orthonormal to 1e-13 or so; what that adds is in proportion to the whole norms.
-    head.projection_bound =
-        std::abs(head.scale) * std::sqrt(queries) * std::sqrt(keys) * (1 + 1e-12) + 1e-12 * head.logit_bound;
-  }
+  const Pass<E> pass(problem, parallel.threads, arena);
+  const auto at = [&](std::int64_t kh) -> HeadStatistics& { return heads[static_cast<std::size_t>(kh)]; };
+  pass.compute_means(parallel);
+  pass.compute_moments(parallel);
+  for_each(parallel, kv_heads,
+           [&](std::int64_t kh, int thread) { pass.finish(kh, options, pass.threads.of(thread), at(kh)); });
+  if (basis != nullptr) std::copy_n(pass.basis, kv_heads * square, basis);
+  pass.compute_rests(heads, parallel);
+  for (std::int64_t kh = 0; kh < kv_heads; ++kh) pass.finish_rest(kh, at(kh));
 }
 
 void copy_columns(const double* basis, std::int64_t head_size, std::int64_t rank, double* out) {

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/planner/planner.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "attention/planner/cost.h"
+#include "attention/polynomial/polynomial.h"
+
+namespace loipe::attention::planner {
+
+namespace {
+
+using statistics::HeadStatistics;
+
+/// Up to here the weighted fit is positive where logits are (alt-grad 6.4).
+constexpr double kLargestHermiteSpread = 0.75;
+
+HeadPlan exact_plan(const HeadShape& shape, const char* reason) {
+  HeadPlan plan;
+  plan.reason = reason;
+  plan.flops = exact_flops(shape);
+  plan.bytes = exact_bytes(shape);
+  return plan;
+}
+
+HeadPlan refused(HeadPlan plan, Refusal refusal, const char* reason) {
+  plan.refusal = refusal;
+  plan.reason = reason;
+  return plan;
+}
+
+bool is_finite(const HeadStatistics& s) {
+  return std::isfinite(s.logit_spread) && std::isfinite(s.logit_bound) && std::isfinite(s.value_norm);
+}
+
+/// What any method but the exact one needs.
+Refusal general_refusal(const HeadShape& shape, const HeadStatistics& s, const Request& r) {
+  if (!(r.tolerance > 0)) return Refusal::tolerance;
+  if (shape.has_window || shape.has_bias) return Refusal::mask;
+  if (!is_finite(s)) return Refusal::not_finite;
+  return Refusal::none;
+}
+
+const char* text_of(Refusal refusal) {
+  switch (refusal) {
+    case Refusal::none: return "";
+    case Refusal::mask: return "a window of the mask or a bias needs the exact method";
+    case Refusal::not_finite: return "inputs are not finite";
+    case Refusal::tolerance: return "the tolerance must be above 0";
+    case Refusal::degree: return "the degree must be 0 (chosen) to 12";
+    case Refusal::memory: return "features need more memory than the limit";
+    case Refusal::clusters: return "there are fewer keys than clusters asked for";
+  }
+  return "";
+}
+
+/// Sets kind and parameter of the polynomial, and the errors predicted for it.
+PredictedError choose_coefficients(const HeadStatistics& s, const Request& r, std::int64_t dimensions,
+                                   HeadPlan& plan) {
+  std::array<double, polynomial::kMaxDegree + 1> memory;
+  const std::span<double> a = std::span(memory).first(static_cast<std::size_t>(plan.degree) + 1);
+  plan.coefficients = r.coefficients;
+  plan.parameter = 0;
+  if (plan.coefficients == Coefficients::automatic) {
+    plan.coefficients = Coefficients::taylor;
+    if (s.logit_spread <= kLargestHermiteSpread) {
+      polynomial::hermite(s.logit_spread, a);
+      if (plan.degree % 2 != 0 || polynomial::is_positive(a, s.logit_bound))
+        plan.coefficients = Coefficients::hermite;
+    }
+  }
+  if (plan.coefficients == Coefficients::hermite) plan.parameter = s.logit_spread;
+  // Where three spreads lie, as far as the fit can be had: least error at the largest logit alone, where next
+  // to nothing lies, costs a factor 2 elsewhere.
+  if (plan.coefficients == Coefficients::minimax)
+    plan.parameter = std::min({3 * s.logit_spread, s.logit_bound, polynomial::kLargestBound});
+  write_coefficients(plan, a);
+  return predict_error(a, s.logit_spread, dimensions, r.gradient);
+}
+
+/// A polynomial of given degree; its predicted error may be above the tolerance.
+HeadPlan polynomial_plan(const HeadShape& shape, const HeadStatistics& s, const Request& r, int degree) {
+  HeadPlan plan;
+  plan.method = Method::almost_linear;
+  plan.degree = degree;
+  plan.gradient = r.gradient;
+  plan.window = r.window;
+  plan.has_odd_degree = degree % 2 != 0;
+  // What projection leaves out acts as noise of the logits, and so as a relative error of the weights.
+  const double lost = s.logit_spread * std::sqrt(s.lost_energy);
+  const bool is_projected = s.rank > 0 && s.rank < shape.head_size && lost < r.tolerance / 4;
+  plan.rank = is_projected ? s.rank : 0;
+  const std::int64_t size = is_projected ? s.rank : shape.head_size;
+  const PredictedError error = choose_coefficients(s, r, std::max<std::int64_t>(s.rank, 1), plan);
+  plan.predicted_error = std::hypot(error.gradient, is_projected ? lost : 0);
+  // The paper's gradient takes monomials of one degree more.
+  const bool is_paper = r.gradient == almost_linear::Gradient::paper;
+  plan.features = monomials(size, degree);
+  const std::int64_t used = monomials(size, degree + (is_paper ? 1 : 0));
+  plan.flops = almost_linear_flops(shape, size, used, r.window);
+  plan.bytes = almost_linear_bytes(shape, used);
+  plan.reason = "logits are small enough for a polynomial";
+  if (r.memory_limit > 0 && plan.bytes > static_cast<double>(r.memory_limit))
+    return refused(plan, Refusal::memory, text_of(Refusal::memory));
+  return plan;
+}
+
+/// The first even degree from `degree` on that is predicted to do, or the last that fits.
+HeadPlan plan_polynomial(const HeadShape& shape, const HeadStatistics& s, const Request& r, int degree) {
+  if (r.degree < 0 || r.degree > polynomial::kMaxDegree) {
+    HeadPlan plan;
+    plan.method = Method::almost_linear;
+    plan.degree = r.degree;
+    return refused(plan, Refusal::degree, text_of(Refusal::degree));
+  }
+  if (r.degree > 0) return polynomial_plan(shape, s, r, r.degree);
+  HeadPlan best = polynomial_plan(shape, s, r, degree);
+  while (best.predicted_error > r.tolerance && best.degree + 2 <= polynomial::kMaxDegree) {
+    const HeadPlan next = polynomial_plan(shape, s, r, best.degree + 2);
+    if (next.refusal != Refusal::none) break;
+    best = next;
+  }
+  return best;
+}
+
+/// Keys that a head at length n needs one by one or as means for an error of 0.1, and how the error falls
+/// with more: measured on trained encoders and decoders, n = 512 to 4,096 (docs/theory/attention_error.md).
+constexpr double kBudgetAt512 = 190, kGrowth = 0.75, kDecay = 1.2;
+
+double clustered_error(double keys, double budget) {
+  if (budget >= keys) return 0;
+  return 0.1 * std::pow(kBudgetAt512 * std::pow(keys / 512, kGrowth) / budget, kDecay);
+}
+
+HeadPlan clustered_plan(const HeadShape& shape, const Request& r, std::int64_t clusters,
+                        std::int64_t exact_keys) {
+  HeadPlan plan;
+  plan.method = Method::clustered;
+  plan.clusters = clusters, plan.exact_keys = exact_keys;
+  plan.window = r.window;
+  plan.pairing = r.pairing;
+  const double budget = static_cast<double>(clusters + exact_keys + r.window);
+  plan.predicted_error = clustered_error(static_cast<double>(shape.keys), budget);
+  plan.flops = clustered_flops(shape, plan);
+  plan.bytes = clustered_bytes(shape, plan);
+  plan.reason = "logits are too large for a polynomial, but clusters of keys save work";
+  if (clusters < 0 || exact_keys < 0 || clusters > shape.keys)
+    return refused(plan, Refusal::clusters, text_of(Refusal::clusters));
+  return plan;
+}
+
+HeadPlan plan_clusters(const HeadShape& shape, const Request& r, double tolerance) {
+  const double keys = static_cast<double>(shape.keys);
+  const double budget = kBudgetAt512 * std::pow(keys / 512, kGrowth) * std::pow(0.1 / tolerance, 1 / kDecay);
+  // A third of it clusters: 64 + 128 and 128 + 256 did best for their cost.
+  const auto rounded = [&](double x) {
+    return std::min(shape.keys, static_cast<std::int64_t>(std::ceil(std::min(x, keys) / 16)) * 16);
+  };
+  return clustered_plan(shape, r, r.clusters != 0 ? r.clusters : rounded(budget / 3),
+                        r.exact_keys != 0 ? r.exact_keys : rounded(budget * 2 / 3));
+}
+
+HeadPlan plan_automatic(const HeadShape& shape, const HeadStatistics& s, const Request& r) {
+  HeadPlan best = exact_plan(shape, "no approximation saves work at this length and tolerance");
+  for (const HeadPlan& plan : {plan_polynomial(shape, s, r, 2), plan_clusters(shape, r, r.tolerance)})
+    if (plan.refusal == Refusal::none && plan.predicted_error <= r.tolerance && plan.flops < best.flops)
+      best = plan;
+  return best;
+}
+
+}  // namespace
+
+const char* name_of(Method method) {
+  constexpr const char* kNames[] = {"auto", "exact", "almost-linear", "clustered"};
+  return kNames[static_cast<std::size_t>(method)];
+}
+
+const char* name_of(Coefficients coefficients) {
+  constexpr const char* kNames[] = {"auto", "taylor", "hermite", "minimax"};
+  return kNames[static_cast<std::size_t>(coefficients)];
+}
+
+void write_coefficients(const HeadPlan& plan, std::span<double> coefficients) {
+  switch (plan.coefficients) {
+    case Coefficients::hermite: return polynomial::hermite(plan.parameter, coefficients);
+    case Coefficients::minimax: return polynomial::minimax(plan.parameter, coefficients);
+    case Coefficients::automatic:
+    case Coefficients::taylor: return polynomial::taylor(coefficients);
+  }
+}
+
+HeadPlan plan_head(const HeadShape& shape, const HeadStatistics& s, const Request& r) {
+  if (r.method == Method::exact) return exact_plan(shape, "the exact method was asked for");
+  if (const Refusal refusal = general_refusal(shape, s, r); refusal != Refusal::none) {
+    HeadPlan plan = exact_plan(shape, text_of(refusal));
+    // A mask is no fault of an automatic choice; a bad tolerance always is.
+    if (r.method != Method::automatic || refusal == Refusal::tolerance) plan.refusal = refusal;
+    return plan;
+  }
+  switch (r.method) {
+    case Method::almost_linear: return plan_polynomial(shape, s, r, 2);
+    case Method::clustered: return plan_clusters(shape, r, r.tolerance);
+    case Method::automatic:
+    case Method::exact: break;
+  }
+  return plan_automatic(shape, s, r);
+}
+
+HeadPlan escalate(const HeadPlan& plan, double measured_error, const HeadShape& shape,
+                  const HeadStatistics& s, const Request& r) {
+  const char* const kGivenUp = "the audit found a larger error than asked for, and more effort saves nothing";
+  HeadPlan next = exact_plan(shape, kGivenUp);
+  if (plan.method == Method::almost_linear && plan.degree + 2 <= polynomial::kMaxDegree) {
+    next = polynomial_plan(shape, s, r, plan.degree + 2);
+    // The measured error tells how far the model is off for this head.
+    next.predicted_error *= std::max(1.0, measured_error / std::max(plan.predicted_error, 1e-300));
+  } else if (plan.method == Method::clustered) {
+    const auto more = [&](std::int64_t x) { return std::min(2 * x, shape.keys); };
+    next = clustered_plan(shape, r, more(plan.clusters), more(plan.exact_keys));
+    next.predicted_error = measured_error * std::pow(0.5, kDecay);
+  }
+  const bool may_cost_more = r.method == plan.method;  // asked for by name
+  if (next.refusal != Refusal::none || (!may_cost_more && next.flops >= exact_flops(shape)) ||
+      (next.method == Method::clustered && next.exact_keys >= shape.keys))
+    return exact_plan(shape, kGivenUp);
+  if (next.method != Method::exact) next.reason = "the audit found a larger error than asked for";
+  return next;
+}
+
+}  // namespace loipe::attention::planner
