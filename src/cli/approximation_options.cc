@@ -32,14 +32,14 @@ std::string short_number(double number) {
   return text;
 }
 
-std::string_view name_of(AttentionMethod method) { return to_string(static_cast<Method>(method)); }
+std::string_view name_of(AttentionMethod method) { return name_of(static_cast<Method>(method)); }
 
 /// "degree 2 hermite (153)", "64 + 128".
 std::string parameters(const AttentionHeadReport& head) {
   std::string text;
   if (head.forward == AttentionMethod::almost_linear) {
     text = "degree " + std::to_string(head.degree) + " " +
-           std::string(to_string(static_cast<approximate::CoefficientKind>(head.coefficients))) + " (" +
+           std::string(name_of(static_cast<approximate::CoefficientKind>(head.coefficients))) + " (" +
            std::to_string(head.features) + " features)";
     if (head.near > 0) text += " near " + std::to_string(head.near);
   } else if (head.clusters > 0) {
@@ -146,7 +146,7 @@ Json head_json(const AttentionHeadReport& head) {
   const bool is_linear = head.forward == AttentionMethod::almost_linear;
   json["degree"] = is_linear ? Json(head.degree) : Json(nullptr);
   json["coefficients"] =
-      is_linear ? Json(to_string(static_cast<approximate::CoefficientKind>(head.coefficients))) : Json(nullptr);
+      is_linear ? Json(name_of(static_cast<approximate::CoefficientKind>(head.coefficients))) : Json(nullptr);
   json["features"] = is_linear ? Json(head.features) : Json(nullptr);
   json["rank"] = is_linear ? Json(head.rank) : Json(nullptr);
   json["window"] = is_linear && head.near > 0 ? Json(head.near) : Json(nullptr);

@@ -46,7 +46,7 @@ struct Outcome {
 };
 
 std::string method_of(const AttentionRequest& request) {
-  return request.polynomial.empty() ? std::string(to_string(request.settings.method)) : "almost-linear";
+  return request.polynomial.empty() ? std::string(name_of(request.settings.method)) : "almost-linear";
 }
 
 /// What all heads have in common; null else, or where it is 0 for all.

@@ -103,7 +103,7 @@ std::vector<AttentionReport> planned_layers(const TransformerFile& file, const O
   BackendOptions back_end;
   if (options.threads) back_end.threads = parse_threads(*options.threads);
   const std::vector<Tensor> results =
-      find_backend(options.backend).compile(run_passes(forward, {}), back_end)->run(file.inputs);
+      find_backend(options.backend).compile(run_passes(forward, PassOptions{}), back_end)->run(file.inputs);
   std::vector<AttentionReport> layers;
   for (std::size_t i = 2; i < results.size(); ++i) layers.push_back(report_of(results[i]));
   return layers;
@@ -113,7 +113,7 @@ Json report_json(const Options& options, const TransformerFile& file, const Repo
   const TransformerModel& model = file.model;
   Json json;
   json["schema"] = kJsonSchema;
-  json["method"] = to_string(options.approximation.settings().method);
+  json["method"] = name_of(options.approximation.settings().method);
   json["arch"] = model.arch == TransformerArch::stack ? "stack" : "gpt";
   json["n"] = file.tokens;
   json["layers"] = model.layers;
@@ -202,7 +202,9 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--backend", options->backend, "jit or reference")->option_text("NAME");
   app.add_option("--repetitions", options->repetitions, "runs, of which the median time is told (default 1)")
       ->option_text("R");
-  app.add_flag("--dry-run", options->dry_run, "compile and print peak bytes; unless attention is exact, run the forward pass for the plan of each head");
+  app.add_flag("--dry-run", options->dry_run,
+               "compile and print peak bytes; unless attention is exact, run the forward pass for the plan "
+               "of each head");
   app.add_flag("--json", options->json, "print a description as JSON");
   return [options, &terminal] { return run(*options, terminal); };
 }

@@ -79,9 +79,8 @@ std::vector<double> polynomial_of(const SafetensorsFile& file, const std::string
   constexpr std::int64_t kMost = attention::polynomial::kMaxDegree + 1;
   const std::int64_t count = coefficients.element_count();
   if (coefficients.shape().size() != 1 || !is_floating(coefficients.dtype()) || count < 2 || count > kMost)
-    throw UserError(named("coef", path) + " is " + to_string(coefficients.type()) +
-                    ", expected the 2 to " + std::to_string(kMost) +
-                    " coefficients of a polynomial, that of x^0 first");
+    throw UserError(named("coef", path) + " is " + to_string(coefficients.type()) + ", expected the 2 to " +
+                    std::to_string(kMost) + " coefficients of a polynomial, that of x^0 first");
   check_finite("file " + quote(path), "coef", coefficients);
   std::vector<double> result;
   for (std::int64_t p = 0; p < count; ++p) result.push_back(coefficients.at(p));
@@ -122,6 +121,7 @@ AttentionFile::AttentionFile(const std::string& path, const AttentionOverrides& 
   request_.key_mask = key_mask_of(file_, path, s.keys);
   request_.threads = threads;
   request_.settings = overrides.settings;
+  check_settings(request_.settings, request_.shape);
   request_.polynomial = polynomial_of(file_, path);
   if (!request_.polynomial.empty() && request_.window > 0)
     throw Unsupported("file " + quote(path) + " holds \"coef\" and a window of " +

@@ -31,7 +31,7 @@ AttentionHeadReport public_report(const attention::approximate::HeadReport& r) {
           .effective_rank = r.effective_rank,
           .predicted_error = r.predicted_error,
           .predicted_flops = r.work,
-          .reason = std::string(attention::planner::reason_text(static_cast<int>(whole(r.reason)))),
+          .reason = attention::planner::text_of(static_cast<attention::planner::Reason>(whole(r.reason))),
           .escalations = static_cast<int>(whole(r.escalations)),
           .guarded_rows = whole(r.guarded_rows),
           .o = measured(r.o),

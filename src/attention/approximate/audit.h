@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "attention/almost_linear/almost_linear.h"
 #include "attention/approximate/report.h"
-#include "attention/clustered/clustered.h"
+#include "attention/certificate/audit.h"
 #include "attention/exact/arena.h"
-#include "attention/statistics/statistics.h"
 
 namespace loipe::attention::approximate {
 
-/// Fills in the errors of one head of keys with its readers: problems have kv_heads = 1.
+/// Fills in the measured errors of one head of keys with its readers: problems have kv_heads = 1.
 template <class E>
 class Audit {
  public:
@@ -16,11 +16,14 @@ class Audit {
   /// For the heads of a problem of any number of heads.
   Audit(const Problem<E>& problem, int threads, Arena& arena);
 
-  /// Sampled rows of O, and the rigorous bounds where there are any.
-  void forward(const Problem<E>& head, Rows<const E> o, HeadReport& report, const Parallel& parallel);
-  /// Sampled rows of dQ, and columns of dK and dV where the forward pass was exact.
-  void backward(const Problem<E>& head, HeadReport& report, const clustered::Saved<E>& saved,
-                const Cotangents<E>& cotangents, const InputCotangents<E>& results, const Parallel& parallel);
+  /// Sampled rows of O.
+  void forward(const Problem<E>& head, Rows<const E> o, HeadReport& report, const Parallel& parallel) const;
+  /// Sampled rows of dQ, and of O unless that is exact; of dK and dV sampled columns after an exact forward
+  /// pass, else what pairs of sampled rows tell, if that can be had.
+  void backward(const Problem<E>& head, const Cotangents<E>& cotangents,
+                const certificate::Approximate<E>& results, const certificate::ExactForward<E>& exact,
+                const certificate::Polynomial<E>& polynomial, HeadReport& report,
+                const Parallel& parallel) const;
 
  private:
   std::span<std::byte> workspace_;

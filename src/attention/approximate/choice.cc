@@ -2,9 +2,9 @@
 #include "attention/approximate/choice.h"
 
 #include <algorithm>
-#include <array>
+#include <cmath>
 
-#include "attention/planner/planner.h"
+#include "attention/planner/cost.h"
 
 namespace loipe::attention::approximate {
 
@@ -21,33 +21,144 @@ bool is_alike(const HeadReport& a, const HeadReport& b) {
          a.rank == b.rank && a.near == b.near && a.clusters == b.clusters && a.exact_keys == b.exact_keys;
 }
 
-/// The largest of what `workspace` needs for any approximation that the planner may choose.
+/// Plans do not depend on the threads of a run.
+template <class E>
+planner::HeadShape head_shape(const Problem<E>& problem) {
+  const Shape& s = problem.shape;
+  return {.readers = s.readers(),
+          .queries = s.queries,
+          .keys = s.keys,
+          .head_size = s.head_size,
+          .value_size = s.value_size,
+          .is_causal = problem.mask.is_causal,
+          .has_window = problem.mask.window > 0,
+          .has_bias = static_cast<bool>(problem.mask.bias),
+          .element_bytes = sizeof(E),
+          .threads = 1};
+}
+
+/// What features may take where nobody asked for the degree: 32 MiB, or twice the inputs and results of a
+/// head.
+std::int64_t memory_of_features(const planner::HeadShape& s) {
+  const std::int64_t rows = 2 * (s.readers * s.queries + s.keys) * (s.head_size + s.value_size);
+  return std::max<std::int64_t>(std::int64_t{32} << 20, 2 * rows * s.element_bytes);
+}
+
+planner::Request request_of(const planner::HeadShape& shape, const Settings& s) {
+  return {
+      .method = s.method,
+      .tolerance = s.tolerance,
+      .degree = s.degree,
+      .coefficients = s.coefficients,
+      .window = s.near,
+      .clusters = s.clusters,
+      .exact_keys = s.exact_keys,
+      .pairing =
+          s.is_forward_clustered ? planner::Pairing::fully_approximate : planner::Pairing::exact_forward,
+      .gradient = s.has_paper_gradient ? almost_linear::Gradient::paper : almost_linear::Gradient::consistent,
+      .memory_limit = s.degree > 0 ? 0 : memory_of_features(shape)};
+}
+
+HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatistics& s) {
+  HeadReport report;
+  report.logit_spread = s.logit_spread;
+  report.logit_bound = s.logit_bound;
+  report.largest_logit = s.largest_logit;
+  report.effective_rank = static_cast<double>(s.rank);
+  const bool is_forward_exact =
+      plan.method == Method::exact ||
+      (plan.method == Method::clustered && plan.pairing == planner::Pairing::exact_forward);
+  report.method = static_cast<double>(is_forward_exact ? Method::exact : plan.method);
+  report.backward_method = static_cast<double>(plan.method);
+  report.reason = static_cast<double>(plan.reason);
+  report.predicted_error = plan.predicted_error;
+  report.work = plan.flops;
+  report.near = static_cast<double>(plan.window);
+  report.degree = plan.degree;
+  report.features = static_cast<double>(plan.features);
+  report.rank = static_cast<double>(plan.rank);
+  report.coefficients = static_cast<double>(plan.coefficients);
+  report.parameter = plan.parameter;
+  report.clusters = static_cast<double>(plan.clusters);
+  report.exact_keys = static_cast<double>(plan.exact_keys);
+  if (is_forward_exact) report.o = {0, 0, 0};
+  if (plan.method == Method::exact) report.dq = report.dk = report.dv = {0, 0, 0};
+  return report;
+}
+
+planner::HeadPlan plan_of(const HeadReport& report) {
+  planner::HeadPlan plan;
+  plan.method = static_cast<Method>(whole(report.backward_method));
+  plan.degree = static_cast<int>(whole(report.degree));
+  plan.coefficients = static_cast<CoefficientKind>(whole(report.coefficients));
+  plan.parameter = report.parameter;
+  plan.clusters = whole(report.clusters), plan.exact_keys = whole(report.exact_keys);
+  plan.predicted_error = report.predicted_error;
+  return plan;
+}
+
+bool may_be(const Settings& settings, Method method) {
+  return settings.method == method || settings.method == Method::automatic;
+}
+
+/// Runs body(degree, rank) for polynomials of which one is at least as large as that of any plan.
+template <class Body>
+void for_each_polynomial(const planner::HeadShape& shape, const Settings& settings, Body body) {
+  const auto with_rank = [&](int degree, std::int64_t rank) {
+    body(degree, rank < shape.head_size ? rank : 0);
+  };
+  const auto limit = static_cast<double>(memory_of_features(shape));
+  for (int degree = 1; degree <= polynomial::kMaxDegree; ++degree) {
+    if (settings.degree > 0 ? degree != settings.degree : degree % 2 == 1) continue;
+    const auto is_possible = [&](std::int64_t rank) {
+      const std::int64_t features = planner::monomials(rank, degree + (settings.has_paper_gradient ? 1 : 0));
+      if (settings.degree > 0) return true;
+      if (settings.method == Method::automatic &&
+          planner::almost_linear_flops(shape, rank, features, settings.near) >= planner::exact_flops(shape))
+        return false;
+      return planner::almost_linear_bytes(shape, features) <= limit || degree == 2;
+    };
+    std::int64_t rank = shape.head_size;
+    while (rank > 0 && !is_possible(rank)) --rank;
+    if (rank == 0) continue;
+    with_rank(degree, rank);
+    if (rank == shape.head_size && rank > 1) with_rank(degree, rank - 1);
+  }
+}
+
 template <class E, class Workspace>
 std::size_t largest_linear(const Problem<E>& problem, const Settings& settings, Workspace workspace) {
   std::size_t largest = 0;
-  planner::for_each_polynomial(problem.shape, problem.mask.is_causal, settings,
-                               [&](int degree, std::int64_t rank) {
-                                 almost_linear::Approximation approximation;
-                                 approximation.degree = degree;
-                                 approximation.window = settings.near;
-                                 approximation.rank = rank;
-                                 const double anything = 0;  // the size does not depend on what is there
-                                 approximation.coefficients = &anything;
-                                 if (rank > 0) approximation.basis = &anything;
-                                 if (settings.has_paper_gradient)
-                                   approximation.gradient = almost_linear::Gradient::paper;
-                                 largest = std::max(largest, workspace(approximation));
-                               });
+  if (!may_be(settings, Method::almost_linear)) return largest;
+  for_each_polynomial(head_shape(problem), settings, [&](int degree, std::int64_t rank) {
+    almost_linear::Approximation approximation;
+    const double anything = 0;  // the size does not depend on what is there
+    approximation.degree = degree;
+    approximation.coefficients = &anything;
+    approximation.window = settings.near;
+    approximation.rank = rank;
+    if (rank > 0) approximation.basis = &anything;
+    if (settings.has_paper_gradient) approximation.gradient = almost_linear::Gradient::paper;
+    largest = std::max(largest, workspace(approximation));
+  });
   return largest;
 }
 
 template <class E, class Workspace>
 std::size_t largest_clustered(const Problem<E>& problem, const Settings& settings, Workspace workspace) {
   std::size_t largest = 0;
-  if (settings.method != Method::clustered && settings.method != Method::automatic) return 0;
-  std::array<clustered::Budget, planner::kMostBudgets> all;
-  const int count = planner::budgets(problem.shape, problem.mask.is_causal, settings, all);
-  for (int i = 0; i < count; ++i) largest = std::max(largest, workspace(all[static_cast<std::size_t>(i)]));
+  if (!may_be(settings, Method::clustered)) return largest;
+  const Budgets budgets = Choices<E>::budgets(problem, settings);
+  for (const clustered::Budget& budget : budgets.all()) largest = std::max(largest, workspace(budget));
+  return largest;
+}
+
+/// The largest over all different settings.
+template <class Size>
+std::size_t over_settings(std::span<const Settings> settings, std::size_t least, Size size) {
+  std::size_t largest = least;
+  for (std::size_t head = 0; head < settings.size(); ++head)
+    if (head == 0 || settings[head] != settings[head - 1]) largest = std::max(largest, size(settings[head]));
   return largest;
 }
 
@@ -65,19 +176,27 @@ Choices<E>::Choices(const Problem<E>& problem, std::span<const Settings> setting
   workspace_ = {arena.take<std::byte>(static_cast<std::int64_t>(bytes)), bytes};
 }
 
+/// Of the logits' energy a projection may lose what keeps it below a quarter of the tolerance at spread 0.5.
 template <class E>
 void Choices<E>::measure(const Parallel& parallel) {
+  double tolerance = 1;
+  for (const Settings& settings : settings_) tolerance = std::min(tolerance, settings.tolerance);
+  const statistics::Options options{.energy = 1 - std::min(1e-3, std::pow(tolerance / 2, 2))};
   const auto heads = static_cast<std::size_t>(problem_.shape.kv_heads);
-  statistics::statistics(problem_, {}, {heads_, heads}, bases_, parallel, workspace_);
+  bool wants_basis = false;
+  for (const Settings& settings : settings_)
+    wants_basis = wants_basis || may_be(settings, Method::almost_linear);
+  statistics::statistics(problem_, options, {heads_, heads}, wants_basis ? bases_ : nullptr, parallel,
+                         workspace_);
 }
 
 template <class E>
 void Choices<E>::choose(const Parallel& parallel, std::span<HeadReport> reports) {
   measure(parallel);
-  const bool has_exact_mask = problem_.mask.window > 0 || problem_.mask.bias;
+  const planner::HeadShape shape = head_shape(problem_);
   for (std::size_t head = 0; head < reports.size(); ++head)
-    reports[head] = planner::plan_head(problem_.shape, problem_.mask.is_causal, has_exact_mask, heads_[head],
-                                       settings_[head]);
+    reports[head] =
+        report_of(planner::plan_head(shape, heads_[head], request_of(shape, settings_[head])), heads_[head]);
   set_parameters(reports);
 }
 
@@ -87,6 +206,17 @@ void Choices<E>::recall(const Parallel& parallel, std::span<const HeadReport> re
   for (const HeadReport& report : reports) has_basis = has_basis || (is_linear(report) && report.rank > 0);
   if (has_basis) measure(parallel);
   set_parameters(reports);
+}
+
+template <class E>
+HeadReport Choices<E>::escalated(const HeadReport& missed, std::int64_t head, double error) const {
+  const planner::HeadShape shape = head_shape(problem_);
+  const Settings& settings = settings_[static_cast<std::size_t>(head)];
+  HeadReport next =
+      report_of(planner::escalate(plan_of(missed), error, shape, heads_[head], request_of(shape, settings)),
+                heads_[head]);
+  next.escalations = missed.escalations + 1;
+  return next;
 }
 
 template <class E>
@@ -106,9 +236,9 @@ void Choices<E>::set_parameters(std::span<const HeadReport> reports, HeadRange r
                      rank = whole(first.rank);
   for (std::int64_t i = 0; i < range.count; ++i) {
     const std::int64_t head = range.first + i;
-    planner::coefficients(reports[static_cast<std::size_t>(head)],
-                          {coefficients_ + range.first * (polynomial::kMaxDegree + 1) + i * terms,
-                           static_cast<std::size_t>(terms)});
+    planner::write_coefficients(plan_of(reports[static_cast<std::size_t>(head)]),
+                                {coefficients_ + range.first * (polynomial::kMaxDegree + 1) + i * terms,
+                                 static_cast<std::size_t>(terms)});
     if (rank > 0)
       statistics::copy_columns(bases_ + head * size * size, size, rank,
                                columns_ + range.first * size * size + i * size * rank);
@@ -129,7 +259,6 @@ template <class E>
 almost_linear::Approximation Choices<E>::approximation(std::span<const HeadReport> reports,
                                                        HeadRange range) const {
   const HeadReport& report = reports[static_cast<std::size_t>(range.first)];
-  const Settings& settings = settings_[static_cast<std::size_t>(range.first)];
   almost_linear::Approximation result;
   result.degree = static_cast<int>(whole(report.degree));
   result.coefficients = coefficients_ + range.first * (polynomial::kMaxDegree + 1);
@@ -137,7 +266,8 @@ almost_linear::Approximation Choices<E>::approximation(std::span<const HeadRepor
   result.rank = whole(report.rank);
   if (result.rank > 0)
     result.basis = columns_ + range.first * problem_.shape.head_size * problem_.shape.head_size;
-  if (settings.has_paper_gradient) result.gradient = almost_linear::Gradient::paper;
+  if (settings_[static_cast<std::size_t>(range.first)].has_paper_gradient)
+    result.gradient = almost_linear::Gradient::paper;
   return result;
 }
 
@@ -149,34 +279,57 @@ clustered::Budget Choices<E>::budget(const HeadReport& report) {
 }
 
 template <class E>
+Budgets Choices<E>::budgets(const Problem<E>& problem, const Settings& settings) {
+  Budgets result;
+  const planner::HeadShape shape = head_shape(problem);
+  Settings named = settings;
+  named.method = Method::clustered;
+  const planner::HeadPlan plan =
+      planner::plan_head(shape, {.scale = 1, .keys = shape.keys}, request_of(shape, named));
+  if (plan.method != Method::clustered) return result;
+  const auto add = [&](std::int64_t keys) {
+    result.list[result.count++] = {.clusters = plan.clusters, .exact_keys = keys, .window = plan.window};
+  };
+  if (settings.exact_keys > 0) {
+    add(std::min(settings.exact_keys, shape.keys));
+    return result;
+  }
+  // The planned budget is for a typical head: sharp ones need a quarter of it, diffuse ones four times as
+  // much.
+  for (double part = 0.25; result.count < Budgets::kMost; part *= 2) {
+    const auto keys =
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(plan.exact_keys) * part / 16) * 16);
+    if (result.count > 0 && keys >= shape.keys) break;
+    add(std::min(keys, shape.keys));
+  }
+  return result;
+}
+
+template <class E>
 std::size_t Choices<E>::largest_forward_workspace(const Problem<E>& problem,
                                                   std::span<const Settings> settings, int threads) {
-  std::size_t largest = attention::forward_workspace(problem, threads);
-  for (const Settings& s : settings) {
-    largest = std::max(largest, largest_linear(problem, s, [&](const auto& approximation) {
-                         return almost_linear::forward_workspace(problem, approximation, threads);
-                       }));
-    if (s.is_forward_clustered)
-      largest = std::max(largest, largest_clustered(problem, s, [&](const clustered::Budget& budget) {
-                           return clustered::forward_workspace(problem, budget, threads);
-                         }));
-  }
-  return largest;
+  return over_settings(settings, attention::forward_workspace(problem, threads), [&](const Settings& s) {
+    const std::size_t linear = largest_linear(problem, s, [&](const auto& approximation) {
+      return almost_linear::forward_workspace(problem, approximation, threads);
+    });
+    if (!s.is_forward_clustered) return linear;
+    return std::max(linear, largest_clustered(problem, s, [&](const clustered::Budget& budget) {
+                      return clustered::forward_workspace(problem, budget, threads);
+                    }));
+  });
 }
 
 template <class E>
 std::size_t Choices<E>::largest_vjp_workspace(const Problem<E>& problem, std::span<const Settings> settings,
                                               int threads) {
-  std::size_t largest = attention::vjp_workspace(problem, threads);
-  for (const Settings& s : settings) {
-    largest = std::max(largest, largest_linear(problem, s, [&](const auto& approximation) {
-                         return almost_linear::vjp_workspace(problem, approximation, threads);
-                       }));
-    largest = std::max(largest, largest_clustered(problem, s, [&](const clustered::Budget& budget) {
-                         return clustered::vjp_workspace(problem, budget, threads);
-                       }));
-  }
-  return largest;
+  return over_settings(settings, attention::vjp_workspace(problem, threads), [&](const Settings& s) {
+    const std::size_t linear = largest_linear(problem, s, [&](const auto& approximation) {
+      return almost_linear::vjp_workspace(problem, approximation, threads);
+    });
+    return std::max(linear, largest_clustered(problem, s, [&](const clustered::Budget& budget) {
+                      return clustered::vjp_workspace(problem, budget, threads);
+                    }));
+  });
 }
 
 template class Choices<float>;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <span>
 
 #include "attention/almost_linear/almost_linear.h"
@@ -9,6 +10,7 @@
 #include "attention/approximate/settings.h"
 #include "attention/clustered/clustered.h"
 #include "attention/exact/arena.h"
+#include "attention/planner/planner.h"
 #include "attention/polynomial/polynomial.h"
 #include "attention/statistics/statistics.h"
 
@@ -16,6 +18,15 @@
 // says, so that the backward pass need not choose again.
 
 namespace loipe::attention::approximate {
+
+/// The budgets among which a pilot chooses where the settings name none: those around the planned one, the
+/// cheapest first. One, where the settings name it.
+struct Budgets {
+  static constexpr int kMost = 6;
+  std::array<clustered::Budget, kMost> list;
+  std::size_t count = 0;
+  std::span<const clustered::Budget> all() const { return std::span(list).first(count); }
+};
 
 /// Parameters of all heads, as arrays that the kernels take.
 template <class E>
@@ -28,7 +39,8 @@ class Choices {
   void choose(const Parallel& parallel, std::span<HeadReport> reports);
   /// The parameters alone, for reports that were chosen before. Statistics again, where a head has a basis.
   void recall(const Parallel& parallel, std::span<const HeadReport> reports);
-
+  /// The plan after one that missed its tolerance by this error in the forward pass.
+  HeadReport escalated(const HeadReport& missed, std::int64_t head, double error) const;
   /// The parameters of one head whose report has another choice now, as a range of one head.
   void adopt(std::span<const HeadReport> reports, std::int64_t head) { set_parameters(reports, {head, 1}); }
 
@@ -37,6 +49,7 @@ class Choices {
   /// Of a range of heads that are alike, almost linear ones.
   almost_linear::Approximation approximation(std::span<const HeadReport> reports, HeadRange range) const;
   static clustered::Budget budget(const HeadReport& report);
+  static Budgets budgets(const Problem<E>& problem, const Settings& settings);
 
   /// Of what any choice may lead to.
   static std::size_t largest_forward_workspace(const Problem<E>& problem, std::span<const Settings> settings,

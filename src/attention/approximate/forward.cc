@@ -5,7 +5,6 @@
 #include "attention/approximate/approximate.h"
 #include "attention/approximate/audit.h"
 #include "attention/approximate/choice.h"
-#include "attention/planner/planner.h"
 
 namespace loipe::attention::approximate {
 
@@ -74,18 +73,17 @@ class Forward {
     }
   }
 
+  /// Method automatic goes on until sampled rows of O meet its tolerance; others are measured in the backward
+  /// pass.
   void audit(const Results<E>& results, std::int64_t head, const Parallel& parallel) {
     HeadReport& report = report_of(results, head);
     const Settings& settings = settings_of(head);
-    const Method exact = Method::exact;
-    while (report.method != static_cast<double>(exact) &&
-           (settings.is_audited || settings.method == Method::automatic)) {
+    while (settings.method == Method::automatic && report.method != static_cast<double>(Method::exact)) {
       const HeadRange one{head, 1};
-      const std::int64_t first = head * problem_.shape.readers();
-      audit_.forward(some_heads(problem_, one), from_head(results.o, first), report, parallel);
-      if (settings.method != Method::automatic || report.o.value <= settings.tolerance) return;
-      report = planner::next_plan(report, problem_.shape, problem_.mask.is_causal, choices_.of_head(head),
-                                  settings);
+      audit_.forward(some_heads(problem_, one), from_head(results.o, head * problem_.shape.readers()), report,
+                     parallel);
+      if (report.o.value <= settings.tolerance) return;
+      report = choices_.escalated(report, head, report.o.value);
       choices_.adopt(results.reports, head);
       run_alike(results, one, parallel);
     }

@@ -19,23 +19,24 @@ enum class ColumnAudit : std::uint8_t { none, exact_columns, pairs };
 /// What was done for one head of keys, and how far off it is. All members are doubles, so that rows of
 /// reports are an array of numbers, and can be the result of an op.
 struct HeadReport {
-  double method = 0;            ///< Method, of the weights in the forward pass
-  double backward_method = 0;   ///< Method, of the derivatives
+  double method = 0;           ///< Method, of the weights in the forward pass
+  double backward_method = 0;  ///< Method, of the derivatives
   double degree = 0, features = 0, rank = 0;
-  double coefficients = 0;      ///< CoefficientKind
-  double near = 0;              ///< see Settings::near
+  double coefficients = 0;  ///< CoefficientKind
+  double parameter = 0;     ///< of the coefficients: their spread or range
+  double near = 0;          ///< see Settings::near
   double clusters = 0, exact_keys = 0;
-  double logit_spread = 0;      ///< root mean square of the logits, keys centred
-  double logit_bound = 0;       ///< of their absolute values: scale max |q| max |k - centre|
-  double largest_logit = 0;     ///< of the sampled ones
+  double logit_spread = 0;   ///< root mean square of the logits, keys centred
+  double logit_bound = 0;    ///< of their absolute values: scale max |q| max |k - centre|
+  double largest_logit = 0;  ///< of the sampled ones
   double effective_rank = 0;
-  double predicted_error = 0;   ///< by which the method was chosen
-  double work = 0;              ///< predicted, in floating-point operations, forward and backward
-  double reason = 0;            ///< index of the planner's texts
-  double escalations = 0;       ///< how often an audit asked for more than was planned
-  double guarded_rows = 0;      ///< whose denominator was not positive
-  Measured o, dq, dk, dv;       ///< relative errors (Frobenius)
-  double column_audit = 0;      ///< ColumnAudit
+  double predicted_error = 0;  ///< by which the method was chosen
+  double work = 0;             ///< predicted, in floating-point operations, forward and backward
+  double reason = 0;           ///< planner::Reason
+  double escalations = 0;      ///< how often an audit asked for more than was planned
+  double guarded_rows = 0;     ///< whose denominator was not positive
+  Measured o, dq, dk, dv;      ///< relative errors (Frobenius)
+  double column_audit = 0;     ///< ColumnAudit
   double bound_o = 0, bound_dq = 0, bound_dk = 0, bound_dv = 0;  ///< rigorous ones; infinite: vacuous
 };
 

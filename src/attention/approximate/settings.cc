@@ -8,6 +8,7 @@
 #include <cmath>
 #include <vector>
 
+#include "attention/almost_linear/almost_linear.h"
 #include "attention/polynomial/polynomial.h"
 #include "base/text.h"
 
@@ -59,7 +60,7 @@ constexpr std::array kFields{
           [](Settings& s, std::string_view key, std::string_view text) {
             s.degree = number_of<int>(key, text);
           }},
-    Field{"coefficients", [](const Settings& s) { return std::string(to_string(s.coefficients)); },
+    Field{"coefficients", [](const Settings& s) { return std::string(name_of(s.coefficients)); },
           [](Settings& s, std::string_view key, std::string_view text) {
             s.coefficients = parse_coefficient_kind(key, text);
           }},
@@ -75,11 +76,13 @@ constexpr std::array kFields{
           [](Settings& s, std::string_view key, std::string_view text) {
             s.exact_keys = number_of<std::int64_t>(key, text);
           }},
-    Field{"forward", [](const Settings& s) { return std::string(s.is_forward_clustered ? "clustered" : "exact"); },
+    Field{"forward",
+          [](const Settings& s) { return std::string(s.is_forward_clustered ? "clustered" : "exact"); },
           [](Settings& s, std::string_view key, std::string_view text) {
             s.is_forward_clustered = is_choice(key, text, "exact", "clustered");
           }},
-    Field{"gradient", [](const Settings& s) { return std::string(s.has_paper_gradient ? "paper" : "consistent"); },
+    Field{"gradient",
+          [](const Settings& s) { return std::string(s.has_paper_gradient ? "paper" : "consistent"); },
           [](Settings& s, std::string_view key, std::string_view text) {
             s.has_paper_gradient = is_choice(key, text, "consistent", "paper");
           }},
@@ -110,8 +113,6 @@ std::vector<std::string_view> words_of(std::string_view text) {
 
 }  // namespace
 
-std::string_view to_string(Method method) { return kMethods[static_cast<std::size_t>(method)]; }
-std::string_view to_string(CoefficientKind kind) { return kKinds[static_cast<std::size_t>(kind)]; }
 Method parse_method(std::string_view what, std::string_view text) {
   return static_cast<Method>(place_of(what, text, kMethods));
 }
@@ -122,7 +123,7 @@ CoefficientKind parse_coefficient_kind(std::string_view what, std::string_view t
 std::string to_text(const Settings& settings) {
   Settings defaults;
   defaults.method = settings.method;
-  std::string text(to_string(settings.method));
+  std::string text(name_of(settings.method));
   for (const Field& field : kFields)
     if (std::string value = field.write(settings); value != field.write(defaults))
       text += " " + std::string(field.key) + "=" + value;
@@ -132,7 +133,8 @@ std::string to_text(const Settings& settings) {
 Settings parse_settings(std::string_view text) {
   const std::vector<std::string_view> words = words_of(text);
   if (words.empty())
-    throw UserError("the settings of approximate attention are empty, expected a method: " + join(kMethods, ", "));
+    throw UserError("the settings of approximate attention are empty, expected a method: " +
+                    join(kMethods, ", "));
   Settings settings;
   settings.method = parse_method("the method of attention", words[0]);
   for (std::string_view word : std::span(words).subspan(1)) {
@@ -151,13 +153,28 @@ void check_settings(std::string_view what, const Settings& settings) {
     if (!holds)
       throw UserError(std::string(what) + std::string(name) + " " + value + ": expected " + expected);
   };
-  expect(settings.tolerance > 0 && std::isfinite(settings.tolerance), "tolerance", format_double(settings.tolerance),
-         "a positive number");
+  expect(settings.tolerance > 0 && std::isfinite(settings.tolerance), "tolerance",
+         format_double(settings.tolerance), "a positive number");
   expect(settings.degree >= 0 && settings.degree <= polynomial::kMaxDegree, "degree",
          std::to_string(settings.degree), "1 to " + std::to_string(polynomial::kMaxDegree));
-  for (const auto& [name, value] : {std::pair{"near", settings.near}, std::pair{"clusters", settings.clusters},
-                                    std::pair{"exact-keys", settings.exact_keys}})
+  for (const auto& [name, value] :
+       {std::pair{"near", settings.near}, std::pair{"clusters", settings.clusters},
+        std::pair{"exact-keys", settings.exact_keys}})
     expect(value >= 0, name, std::to_string(value), "at least 1");
+}
+
+void check_settings(const Settings& settings, const Shape& shape) {
+  if (settings.clusters > shape.keys && shape.keys > 0)
+    throw UserError("approximate attention: " + std::to_string(settings.clusters) + " clusters of " +
+                    std::to_string(shape.keys) + " keys, expected at most as many as keys");
+  if (settings.degree == 0) return;
+  constexpr std::int64_t kMostSums = std::int64_t{1} << 36;
+  const std::int64_t features = almost_linear::feature_count(shape.head_size, settings.degree);
+  if (features > kMostSums / (shape.value_size + 1))
+    throw ResourceError("approximate attention: a polynomial of degree " + std::to_string(settings.degree) +
+                        " has " + with_thousands(features) + " features for heads of size " +
+                        std::to_string(shape.head_size) +
+                        ", whose sums no memory holds; expected a lower degree or smaller heads");
 }
 
 }  // namespace loipe::attention::approximate

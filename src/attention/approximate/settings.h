@@ -5,10 +5,12 @@
 #include <string>
 #include <string_view>
 
+#include "attention/planner/planner.h"
+
 namespace loipe::attention::approximate {
 
-enum class Method : std::uint8_t { exact, automatic, almost_linear, clustered };
-enum class CoefficientKind : std::uint8_t { automatic, taylor, hermite, minimax };
+using planner::Method;
+using CoefficientKind = planner::Coefficients;
 
 /// What an approximate attention may do, for all heads alike. 0 lets the planner choose.
 struct Settings {
@@ -16,7 +18,7 @@ struct Settings {
   double tolerance = 1e-2;  ///< relative error (Frobenius) of O, dQ, dK, dV, each
   int degree = 0;           ///< of the polynomial
   CoefficientKind coefficients = CoefficientKind::automatic;
-  std::int64_t near = 0;             ///< pairs with |i - j| < near have exp itself; 0: none
+  std::int64_t near = 0;  ///< pairs with |i - j| < near have exp itself; 0: none
   std::int64_t clusters = 0, exact_keys = 0;
   bool is_forward_clustered = false;  ///< else clustered means exact forward, clustered backward
   bool has_paper_gradient = false;    ///< see almost_linear::Gradient
@@ -31,8 +33,6 @@ struct Settings {
 std::string to_text(const Settings& settings);
 Settings parse_settings(std::string_view text);
 
-std::string_view to_string(Method method);
-std::string_view to_string(CoefficientKind kind);
 /// UserError, which names `what`, for an unknown name.
 Method parse_method(std::string_view what, std::string_view text);
 CoefficientKind parse_coefficient_kind(std::string_view what, std::string_view text);
@@ -40,5 +40,8 @@ CoefficientKind parse_coefficient_kind(std::string_view what, std::string_view t
 /// UserError, in the words of `what` followed by the name of the setting, where a number is outside its
 /// range or has no meaning for the method.
 void check_settings(std::string_view what, const Settings& settings);
+/// UserError for more clusters than keys; ResourceError where the features of the asked degree are too many
+/// for any memory.
+void check_settings(const Settings& settings, const Shape& shape);
 
 }  // namespace loipe::attention::approximate

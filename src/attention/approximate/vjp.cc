@@ -12,6 +12,7 @@ namespace loipe::attention::approximate {
 namespace {
 
 constexpr double kExact = static_cast<double>(Method::exact);
+constexpr double kLinear = static_cast<double>(Method::almost_linear);
 constexpr double kClustered = static_cast<double>(Method::clustered);
 
 template <class E>
@@ -42,39 +43,56 @@ class Backward {
 
  private:
   const Settings& settings_of(std::int64_t head) const { return settings_[static_cast<std::size_t>(head)]; }
-  int budgets_of(const Settings& settings, std::span<clustered::Budget> all) const {
-    return planner::budgets(problem_.shape, problem_.mask.is_causal, settings, all);
-  }
   std::int64_t first_reader(std::int64_t head) const { return head * problem_.shape.readers(); }
 
+  static bool may_pilot(const Settings& settings) {
+    return settings.exact_keys == 0 &&
+           (settings.method == Method::clustered || settings.method == Method::automatic);
+  }
   std::size_t pilot_workspace(const Settings& settings, int threads) const {
-    if (settings.method != Method::clustered && settings.method != Method::automatic) return 0;
-    std::array<clustered::Budget, planner::kMostBudgets> all;
-    const auto count = static_cast<std::size_t>(budgets_of(settings, all));
-    if (count == 0) return 0;
-    return clustered::pilot_workspace(problem_, std::span(all).first(count), {}, threads);
+    const Budgets budgets = may_pilot(settings) ? Choices<E>::budgets(problem_, settings) : Budgets{};
+    return budgets.count == 0 ? 0 : clustered::pilot_workspace(problem_, budgets.all(), {}, threads);
   }
 
-  /// Budgets that the forward pass left open: the cheapest whose error on sampled queries meets the
-  /// tolerance, less what the derivatives by keys and values may have beyond that.
+  /// The cheapest budget whose error on sampled queries meets the tolerance.
   void choose_budget(std::span<HeadReport> reports, std::int64_t head) {
     HeadReport& report = reports[static_cast<std::size_t>(head)];
-    if (report.backward_method != kClustered || report.exact_keys > 0) return;
-    std::array<clustered::Budget, planner::kMostBudgets> all;
-    std::array<double, planner::kMostBudgets> errors;
     const Settings& settings = settings_of(head);
-    const auto count = static_cast<std::size_t>(budgets_of(settings, all));
+    if (report.backward_method != kClustered || !may_pilot(settings)) return;
+    const Budgets budgets = Choices<E>::budgets(problem_, settings);
+    std::array<double, Budgets::kMost> errors{};
     const HeadRange one{head, 1};
-    clustered::pilot<E>(some_heads(problem_, one), std::span(all).first(count), {}, clustered_saved(head),
-                        some_heads(*cotangents_, problem_.shape, one), std::span(errors).first(count),
+    clustered::pilot<E>(some_heads(problem_, one), budgets.all(), {}, clustered_saved(head),
+                        some_heads(*cotangents_, problem_.shape, one), std::span(errors).first(budgets.count),
                         *parallel_, kernels_);
     std::size_t chosen = 0;
-    while (chosen + 1 < count && errors[chosen] > settings.tolerance) ++chosen;
-    if (settings.method == Method::automatic && errors[chosen] > settings.tolerance)
-      return give_up(report, planner::Reason::nothing_to_gain);
-    report.exact_keys = static_cast<double>(all[chosen].exact_keys);
+    while (chosen + 1 < budgets.count && !(errors[chosen] <= settings.tolerance)) ++chosen;
+    if (settings.method == Method::automatic && !is_worth(budgets.list[chosen], errors[chosen], settings))
+      return give_up(report, planner::Reason::no_saving);
+    set_budget(report, budgets.list[chosen]);
     report.predicted_error = errors[chosen];
-    report.work = planner::clustered_work(problem_.shape, problem_.mask.is_causal, all[chosen]);
+  }
+
+  bool is_worth(const clustered::Budget& budget, double error, const Settings& settings) const {
+    return error <= settings.tolerance &&
+           clustered::relative_cost(problem_.shape, problem_.mask.is_causal, budget) < 1;
+  }
+
+  void set_budget(HeadReport& report, const clustered::Budget& budget) const {
+    report.exact_keys = static_cast<double>(budget.exact_keys);
+    report.work = work_of(clustered::relative_cost(problem_.shape, problem_.mask.is_causal, budget));
+  }
+
+  /// With a backward pass of that part of the exact one's work, which is five of seven products.
+  double work_of(double part) const {
+    const Shape& s = problem_.shape;
+    const planner::HeadShape head{.readers = s.readers(),
+                                  .queries = s.queries,
+                                  .keys = s.keys,
+                                  .head_size = s.head_size,
+                                  .value_size = s.value_size,
+                                  .is_causal = problem_.mask.is_causal};
+    return planner::exact_flops(head) * (2 + 5 * part) / 7;
   }
 
   clustered::Saved<E> clustered_saved(std::int64_t head) const {
@@ -86,7 +104,7 @@ class Backward {
     report.backward_method = kExact;
     if (report.method == kExact) report.clusters = report.exact_keys = 0;
     report.predicted_error = 0;
-    report.work = planner::exact_work(problem_.shape, problem_.mask.is_causal);
+    report.work = work_of(1);
     report.reason = static_cast<double>(reason);
   }
 
@@ -118,32 +136,47 @@ class Backward {
     const Settings& settings = settings_of(head);
     while (report.backward_method != kExact &&
            (settings.is_audited || settings.method == Method::automatic)) {
-      const HeadRange one{head, 1};
-      audit_.backward(some_heads(problem_, one), report, clustered_saved(head),
-                      some_heads(*cotangents_, problem_.shape, one),
-                      some_heads(*results_, problem_.shape, one), *parallel_);
-      const double worst = std::max({report.dq.value, report.dk.value, report.dv.value});
-      if (settings.method != Method::automatic || worst <= settings.tolerance) return;
+      measure(reports, head);
+      if (settings.method != Method::automatic || worst_of(report) <= settings.tolerance) return;
       report.escalations += 1;
       if (!spend_more(report, settings)) {
-        give_up(report, planner::Reason::audit_failed);
+        give_up(report, planner::Reason::given_up);
         report.dq = report.dk = report.dv = {0, 0, 0};
       }
-      run_alike(reports, one);
+      run_alike(reports, {head, 1});
     }
+  }
+
+  void measure(std::span<HeadReport> reports, std::int64_t head) const {
+    HeadReport& report = reports[static_cast<std::size_t>(head)];
+    const HeadRange one{head, 1};
+    const std::int64_t first = first_reader(head);
+    const Rows<const E> o = from_head(saved_->o, first);
+    certificate::ExactForward<E> exact;
+    if (report.method == kExact) exact = {o, from_head(saved_->lse, first)};
+    const almost_linear::Approximation approximation = choices_.approximation(reports, one);
+    certificate::Polynomial<E> polynomial;
+    if (report.backward_method == kLinear)
+      polynomial = {&approximation, from_head(saved_->statistics, first)};
+    audit_.backward(some_heads(problem_, one), some_heads(*cotangents_, problem_.shape, one),
+                    {o, some_heads(*results_, problem_.shape, one)}, exact, polynomial, report, *parallel_);
+  }
+
+  /// What pairs of sampled rows tell of dK and dV scatters too widely to decide by.
+  static double worst_of(const HeadReport& report) {
+    if (report.column_audit != static_cast<double>(ColumnAudit::exact_columns)) return report.dq.value;
+    return std::max({report.dq.value, report.dk.value, report.dv.value});
   }
 
   bool spend_more(HeadReport& report, const Settings& settings) const {
     if (report.backward_method != kClustered) return false;
-    std::array<clustered::Budget, planner::kMostBudgets> all;
-    const int count = budgets_of(settings, all);
-    for (int i = 0; i < count; ++i) {
-      const clustered::Budget& budget = all[static_cast<std::size_t>(i)];
-      if (static_cast<double>(budget.exact_keys) <= report.exact_keys) continue;
-      report.exact_keys = static_cast<double>(budget.exact_keys);
-      report.work = planner::clustered_work(problem_.shape, problem_.mask.is_causal, budget);
-      return true;
-    }
+    const Budgets budgets = Choices<E>::budgets(problem_, settings);
+    for (const clustered::Budget& budget : budgets.all())
+      if (static_cast<double>(budget.exact_keys) > report.exact_keys && is_worth(budget, 0, settings)) {
+        set_budget(report, budget);
+        report.reason = static_cast<double>(planner::Reason::audit);
+        return true;
+      }
     return false;
   }
 

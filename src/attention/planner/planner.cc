@@ -18,7 +18,7 @@ using statistics::HeadStatistics;
 /// Up to here the weighted fit is positive where logits are (alt-grad 6.4).
 constexpr double kLargestHermiteSpread = 0.75;
 
-HeadPlan exact_plan(const HeadShape& shape, const char* reason) {
+HeadPlan exact_plan(const HeadShape& shape, Reason reason) {
   HeadPlan plan;
   plan.reason = reason;
   plan.flops = exact_flops(shape);
@@ -26,9 +26,14 @@ HeadPlan exact_plan(const HeadShape& shape, const char* reason) {
   return plan;
 }
 
-HeadPlan refused(HeadPlan plan, Refusal refusal, const char* reason) {
+Reason reason_of(Refusal refusal) {
+  if (refusal == Refusal::mask) return Reason::mask;
+  return refusal == Refusal::not_finite ? Reason::not_finite : Reason::refused;
+}
+
+HeadPlan refused(HeadPlan plan, Refusal refusal) {
   plan.refusal = refusal;
-  plan.reason = reason;
+  plan.reason = reason_of(refusal);
   return plan;
 }
 
@@ -42,19 +47,6 @@ Refusal general_refusal(const HeadShape& shape, const HeadStatistics& s, const R
   if (shape.has_window || shape.has_bias) return Refusal::mask;
   if (!is_finite(s)) return Refusal::not_finite;
   return Refusal::none;
-}
-
-const char* text_of(Refusal refusal) {
-  switch (refusal) {
-    case Refusal::none: return "";
-    case Refusal::mask: return "a window of the mask or a bias needs the exact method";
-    case Refusal::not_finite: return "inputs are not finite";
-    case Refusal::tolerance: return "the tolerance must be above 0";
-    case Refusal::degree: return "the degree must be 0 (chosen) to 12";
-    case Refusal::memory: return "features need more memory than the limit";
-    case Refusal::clusters: return "there are fewer keys than clusters asked for";
-  }
-  return "";
 }
 
 /// Sets kind and parameter of the polynomial, and the errors predicted for it.
@@ -102,9 +94,9 @@ HeadPlan polynomial_plan(const HeadShape& shape, const HeadStatistics& s, const 
   const std::int64_t used = monomials(size, degree + (is_paper ? 1 : 0));
   plan.flops = almost_linear_flops(shape, size, used, r.window);
   plan.bytes = almost_linear_bytes(shape, used);
-  plan.reason = "logits are small enough for a polynomial";
+  plan.reason = Reason::small_logits;
   if (r.memory_limit > 0 && plan.bytes > static_cast<double>(r.memory_limit))
-    return refused(plan, Refusal::memory, text_of(Refusal::memory));
+    return refused(plan, Refusal::memory);
   return plan;
 }
 
@@ -114,7 +106,7 @@ HeadPlan plan_polynomial(const HeadShape& shape, const HeadStatistics& s, const 
     HeadPlan plan;
     plan.method = Method::almost_linear;
     plan.degree = r.degree;
-    return refused(plan, Refusal::degree, text_of(Refusal::degree));
+    return refused(plan, Refusal::degree);
   }
   if (r.degree > 0) return polynomial_plan(shape, s, r, r.degree);
   HeadPlan best = polynomial_plan(shape, s, r, degree);
@@ -146,9 +138,8 @@ HeadPlan clustered_plan(const HeadShape& shape, const Request& r, std::int64_t c
   plan.predicted_error = clustered_error(static_cast<double>(shape.keys), budget);
   plan.flops = clustered_flops(shape, plan);
   plan.bytes = clustered_bytes(shape, plan);
-  plan.reason = "logits are too large for a polynomial, but clusters of keys save work";
-  if (clusters < 0 || exact_keys < 0 || clusters > shape.keys)
-    return refused(plan, Refusal::clusters, text_of(Refusal::clusters));
+  plan.reason = Reason::large_logits;
+  if (clusters < 0 || exact_keys < 0 || clusters > shape.keys) return refused(plan, Refusal::clusters);
   return plan;
 }
 
@@ -164,7 +155,7 @@ HeadPlan plan_clusters(const HeadShape& shape, const Request& r, double toleranc
 }
 
 HeadPlan plan_automatic(const HeadShape& shape, const HeadStatistics& s, const Request& r) {
-  HeadPlan best = exact_plan(shape, "no approximation saves work at this length and tolerance");
+  HeadPlan best = exact_plan(shape, Reason::no_saving);
   for (const HeadPlan& plan : {plan_polynomial(shape, s, r, 2), plan_clusters(shape, r, r.tolerance)})
     if (plan.refusal == Refusal::none && plan.predicted_error <= r.tolerance && plan.flops < best.flops)
       best = plan;
@@ -174,13 +165,26 @@ HeadPlan plan_automatic(const HeadShape& shape, const HeadStatistics& s, const R
 }  // namespace
 
 const char* name_of(Method method) {
-  constexpr const char* kNames[] = {"auto", "exact", "almost-linear", "clustered"};
+  constexpr const char* kNames[] = {"exact", "auto", "almost-linear", "clustered"};
   return kNames[static_cast<std::size_t>(method)];
 }
 
 const char* name_of(Coefficients coefficients) {
   constexpr const char* kNames[] = {"auto", "taylor", "hermite", "minimax"};
   return kNames[static_cast<std::size_t>(coefficients)];
+}
+
+const char* text_of(Reason reason) {
+  constexpr const char* kTexts[] = {"as asked for",
+                                    "nothing is cheaper at this length and tolerance",
+                                    "logits are small enough for a polynomial",
+                                    "logits are too large for a polynomial",
+                                    "the audit found too large an error, and more effort saves nothing",
+                                    "the audit found a larger error than asked for",
+                                    "a window of the mask or a bias is exact",
+                                    "inputs are not finite",
+                                    "what was asked for cannot be had"};
+  return kTexts[static_cast<std::size_t>(reason)];
 }
 
 void write_coefficients(const HeadPlan& plan, std::span<double> coefficients) {
@@ -193,9 +197,9 @@ void write_coefficients(const HeadPlan& plan, std::span<double> coefficients) {
 }
 
 HeadPlan plan_head(const HeadShape& shape, const HeadStatistics& s, const Request& r) {
-  if (r.method == Method::exact) return exact_plan(shape, "the exact method was asked for");
+  if (r.method == Method::exact) return exact_plan(shape, Reason::asked);
   if (const Refusal refusal = general_refusal(shape, s, r); refusal != Refusal::none) {
-    HeadPlan plan = exact_plan(shape, text_of(refusal));
+    HeadPlan plan = exact_plan(shape, reason_of(refusal));
     // A mask is no fault of an automatic choice; a bad tolerance always is.
     if (r.method != Method::automatic || refusal == Refusal::tolerance) plan.refusal = refusal;
     return plan;
@@ -211,8 +215,7 @@ HeadPlan plan_head(const HeadShape& shape, const HeadStatistics& s, const Reques
 
 HeadPlan escalate(const HeadPlan& plan, double measured_error, const HeadShape& shape,
                   const HeadStatistics& s, const Request& r) {
-  const char* const kGivenUp = "the audit found a larger error than asked for, and more effort saves nothing";
-  HeadPlan next = exact_plan(shape, kGivenUp);
+  HeadPlan next = exact_plan(shape, Reason::given_up);
   if (plan.method == Method::almost_linear && plan.degree + 2 <= polynomial::kMaxDegree) {
     next = polynomial_plan(shape, s, r, plan.degree + 2);
     // The measured error tells how far the model is off for this head.
@@ -225,8 +228,8 @@ HeadPlan escalate(const HeadPlan& plan, double measured_error, const HeadShape& 
   const bool may_cost_more = r.method == plan.method;  // asked for by name
   if (next.refusal != Refusal::none || (!may_cost_more && next.flops >= exact_flops(shape)) ||
       (next.method == Method::clustered && next.exact_keys >= shape.keys))
-    return exact_plan(shape, kGivenUp);
-  if (next.method != Method::exact) next.reason = "the audit found a larger error than asked for";
+    return exact_plan(shape, Reason::given_up);
+  if (next.method != Method::exact) next.reason = Reason::audit;
   return next;
 }
 

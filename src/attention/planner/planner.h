@@ -14,7 +14,7 @@
 
 namespace loipe::attention::planner {
 
-enum class Method : std::uint8_t { automatic, exact, almost_linear, clustered };
+enum class Method : std::uint8_t { exact, automatic, almost_linear, clustered };
 enum class Coefficients : std::uint8_t { automatic, taylor, hermite, minimax };
 enum class Pairing : std::uint8_t { exact_forward, fully_approximate };
 
@@ -51,10 +51,25 @@ enum class Refusal : std::uint8_t {
   clusters,    ///< more than keys, or a negative number
 };
 
+/// Why a head has its plan.
+enum class Reason : std::uint8_t {
+  asked,         ///< exact: the method was asked for
+  no_saving,     ///< exact: nothing is cheaper at this length and tolerance
+  small_logits,  ///< almost linear
+  large_logits,  ///< clustered
+  given_up,      ///< exact: the audit found too large an error, and more effort saves nothing
+  audit,         ///< more than was planned first: the audit found too large an error
+  mask,          ///< exact: a window of the mask or a bias
+  not_finite,    ///< exact: entries are NaN or infinite
+  refused,       ///< exact: what was asked for cannot be had
+};
+/// In words.
+const char* text_of(Reason reason);
+
 struct HeadPlan {
   Method method = Method::exact;
   Refusal refusal = Refusal::none;
-  const char* reason = "";  ///< a sentence, static
+  Reason reason = Reason::asked;
   // almost linear
   int degree = 0;
   Coefficients coefficients = Coefficients::taylor;

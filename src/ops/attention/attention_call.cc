@@ -102,6 +102,9 @@ AttentionCall AttentionCall::of(std::span<const TensorType* const> operands, con
   if (call.window < 0)
     throw UserError("window is " + std::to_string(call.window) + ", expected a number of keys, or 0 for all");
   call.approximations = approximations_of(attributes, call.heads);
+  for (const attention::approximate::Settings& settings : call.approximations)
+    check_settings(settings, {call.heads * call.groups, call.heads, call.queries, call.keys, call.head_size,
+                              call.value_size});
   return call;
 }
 
