@@ -149,7 +149,7 @@ class Dense {
         row.o[index(c)] += w * head.v[index(j)][index(c)];
     }
     const auto guard = static_cast<double>(std::numeric_limits<E>::min());
-    row.is_guarded = row.has_keys && !(row.denominator > guard);
+    row.is_guarded = row.has_keys && row.denominator <= guard;
     if (row.is_guarded) row.denominator = guard;
     for (double& c : row.o) c = row.has_keys ? c / row.denominator : 0;
     return row;

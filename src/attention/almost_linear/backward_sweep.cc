@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/almost_linear/backward_sweep.h"
+
+#include <limits>
+
+namespace loipe::attention::almost_linear {
+
+template <class E>
+BackwardSweep<E>::BackwardSweep(const BackwardProblem<E>& backward, int threads, Arena& arena)
+    : backward_(backward),
+      sweep_(backward.problem, backward.approximation,
+             backward.approximation.degree + (backward.approximation.gradient == Gradient::paper ? 1 : 0),
+             true, arena) {
+  const Shape& s = backward.problem.shape;
+  reciprocals_ = arena.take<E>(s.heads * s.queries);
+  of_denominators_ = arena.take<E>(s.heads * s.queries);
+  of_centre_queries_ = arena.take<double>(s.heads * g().query_chunks * s.head_size);
+  of_centre_keys_ = arena.take<double>(s.kv_heads * g().key_chunks * s.head_size);
+  Arena one_thread;
+  take(one_thread);
+  memory_ = ThreadMemory(arena, one_thread.used(), threads);
+}
+
+template <class E>
+typename BackwardSweep<E>::Memory BackwardSweep<E>::take(Arena& arena) const {
+  Memory m{};
+  m.keys = sweep_.take_keys(arena);
+  for (std::int64_t panel = 0; panel < g().panels; ++panel)
+    m.queries[panel] = sweep_.packing.take_queries(arena, true);
+  m.pairs = sweep_.pairs.take(arena);
+  m.d_x = arena.take<E>(g().panel_of(g().size));
+  m.d_v = arena.take<E>(g().panel_of(g().value_size));
+  m.dk = arena.take<E>(g().chunk * g().size);
+  m.dv = arena.take<E>(g().chunk * g().value_size);
+  m.rows = arena.take<E>(g().panel_of(std::max(g().head_size, g().value_size)));
+  return m;
+}
+
+template <class E>
+void BackwardSweep<E>::run(const Parallel& parallel) {
+  const Shape& s = g().problem.shape;
+  const InputCotangents<E>& results = backward_.results;
+  const bool has_keys = results.k || results.v, has_pairs = g().is_causal();
+  sweep_.prepare(parallel);
+  for_each(parallel, s.heads * g().query_chunks,
+           [&](std::int64_t task, int) { compute_rows(task / g().query_chunks, task % g().query_chunks); });
+  if (results.q || (has_keys && has_pairs))
+    sweep_.over_queries(
+        parallel,
+        [&](std::int64_t key_head, std::int64_t chunk, bool continues, E* state, int thread) {
+          Arena own = memory_.of(thread);
+          sweep_.add_keys(key_head, chunk, continues, state, take(own).keys);
+        },
+        [&](std::int64_t key_head, std::int64_t chunk, const E* state, const E*, int thread) {
+          Arena own = memory_.of(thread);
+          run_queries(key_head, chunk, state, take(own));
+        });
+  if (!has_keys) return;
+  sweep_.over_keys(
+      parallel,
+      [&](std::int64_t key_head, std::int64_t chunk, bool continues, E* state, int thread) {
+        Arena own = memory_.of(thread);
+        add_queries(key_head, chunk, continues, state, take(own));
+      },
+      [&](std::int64_t key_head, std::int64_t chunk, const E* state, const E* value_state, int thread) {
+        Arena own = memory_.of(thread);
+        run_keys(key_head, chunk, state, value_state, take(own));
+      });
+  if (wants_centre()) share_centre(parallel);
+}
+
+template <class E>
+void BackwardSweep<E>::compute_rows(std::int64_t head, std::int64_t chunk) const {
+  const Problem<E>& p = g().problem;
+  const Rows<const E>& of_lse = backward_.cotangents.lse;
+  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, p.shape.queries);
+  for (std::int64_t i = begin; i < end; ++i) compute_row(head, i);
+  if (!of_lse || !wants_centre()) return;
+  double* const sums = of_centre_queries_ + (head * g().query_chunks + chunk) * p.shape.head_size;
+  std::fill(sums, sums + p.shape.head_size, 0.0);
+  for (std::int64_t i = begin; i < end; ++i) {
+    if (!sweep_.centres.has_keys(p.shape.key_head(head), i)) continue;
+    const double factor = p.scale * static_cast<double>(get(of_lse, head, i, 0));
+    for (std::int64_t c = 0; c < p.shape.head_size; ++c)
+      sums[c] += factor * static_cast<double>(get(p.q, head, i, c));
+  }
+}
+
+/// o = N / den: dN = g / den, dden = (dlse - <g, o>) / den; nothing for queries without keys, and no dden
+/// where the guard took the place of the denominator.
+template <class E>
+void BackwardSweep<E>::compute_row(std::int64_t head, std::int64_t i) const {
+  const Shape& s = g().problem.shape;
+  const Cotangents<E>& c = backward_.cotangents;
+  E &reciprocal = reciprocals_[head * s.queries + i],
+    &of_denominator = of_denominators_[head * s.queries + i];
+  reciprocal = of_denominator = E{0};
+  if (!sweep_.centres.has_keys(s.key_head(head), i)) return;
+  const E denominator = get(backward_.saved.denominator, head, i, 0);
+  reciprocal = 1 / denominator;
+  if (denominator <= std::numeric_limits<E>::min()) return;
+  E mean = 0;
+  for (std::int64_t column = 0; c.o && column < s.value_size; ++column)
+    mean += get(c.o, head, i, column) * get(backward_.saved.o, head, i, column);
+  of_denominator = ((c.lse ? get(c.lse, head, i, 0) : E{0}) - mean) * reciprocal;
+}
+
+template <class E>
+void BackwardSweep<E>::load_queries(std::int64_t head, std::int64_t first, const QueryPanel<E>& to,
+                                    const Memory& m) const {
+  sweep_.packing.load_queries(head, first, true, to, m.keys.scratch);
+  const std::int64_t row = head * g().problem.shape.queries + first;
+  sweep_.packing.load_cotangents(backward_.cotangents.o, head, first, reciprocals_ + row,
+                                 of_denominators_ + row, to, m.keys.scratch);
+}
+
+/// state (+)= sum over the chunk's queries, of all heads that read the key head, of F (dN, dden).
+template <class E>
+void BackwardSweep<E>::add_queries(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
+                                   const Memory& m) const {
+  typename FeatureMaps<E>::Operand operands[Sweep<E>::KeyMemory::kPanels];
+  const std::int64_t readers = g().problem.shape.readers();
+  for (std::int64_t head = key_head * readers; head < (key_head + 1) * readers; ++head) {
+    for (std::int64_t panel = 0; panel < g().panels; ++panel) {
+      const QueryPanel<E>& queries = m.queries[panel];
+      load_queries(head, chunk * g().chunk + panel * g().lanes, queries, m);
+      operands[panel] = {queries.x, nullptr, queries.d_blocks, queries.d + g().panel_of(g().value_size)};
+    }
+    sweep_.features.add_to_state(operands, g().panels, continues || head > key_head * readers, state,
+                                 m.keys.features);
+  }
+}
+
+template <class E>
+void BackwardSweep<E>::run_queries(std::int64_t key_head, std::int64_t chunk, const E* state,
+                                   const Memory& m) const {
+  const Shape& s = g().problem.shape;
+  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.queries);
+  const bool has_pairs = g().is_causal() && begin < s.keys;
+  if (has_pairs) {
+    sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
+    std::fill(m.dk, m.dk + g().chunk * g().size, E{0});
+    std::fill(m.dv, m.dv + g().chunk * g().value_size, E{0});
+  }
+  for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
+    for (std::int64_t first = begin; first < end; first += g().lanes) run_query_panel(head, first, state, m);
+  if (has_pairs) finish_keys(key_head, chunk, false, m);
+}
+
+template <class E>
+void BackwardSweep<E>::run_query_panel(std::int64_t head, std::int64_t first, const E* state,
+                                       const Memory& m) const {
+  const std::int64_t key_head = g().problem.shape.key_head(head);
+  const QueryPanel<E>& queries = m.queries[0];
+  load_queries(head, first, queries, m);
+  std::fill(m.d_x, m.d_x + g().panel_of(g().size), E{0});
+  const bool has_q{backward_.results.q}, has_k{backward_.results.k}, has_v{backward_.results.v};
+  if (state != nullptr && has_q)
+    sweep_.features.differentiate(state, queries.d, {queries.x, nullptr, nullptr, nullptr}, m.d_x,
+                                  m.keys.features);
+  sweep_.for_each_key_panel(
+      key_head, first, m.keys,
+      [&](const typename PairTiles<E>::Tile& tile, const KeyPanel<E>& keys, std::int64_t panel) {
+        const bool is_own = panel >= 0;
+        sweep_.pairs.differentiate(
+            tile, queries, keys,
+            {has_q ? m.d_x : nullptr, is_own && has_k ? m.dk + panel * g().panel_of(g().size) : nullptr,
+             is_own && has_v ? m.dv + panel * g().panel_of(g().value_size) : nullptr},
+            m.pairs);
+      });
+  finish_queries(head, first, m);
+}
+
+/// dq = scale (dx + dlse centre).
+template <class E>
+void BackwardSweep<E>::finish_queries(std::int64_t head, std::int64_t first, const Memory& m) const {
+  const Shape& s = g().problem.shape;
+  const Rows<E>& to = backward_.results.q;
+  if (!to) return;
+  const std::int64_t key_head = s.key_head(head), count = sweep_.packing.count_at(first, s.queries);
+  const Rows<const E>& of_lse = backward_.cotangents.lse;
+  const E* const centre = sweep_.centres.centre(key_head);
+  const E scale = static_cast<E>(g().problem.scale);
+  sweep_.packing.unpack_coordinates(key_head, m.d_x, m.rows, m.keys.scratch);
+  for (std::int64_t t = 0; t < count; ++t) {
+    const bool has_lse = of_lse && sweep_.centres.has_keys(key_head, first + t);
+    const E l = has_lse ? get(of_lse, head, first + t, 0) : E{0};
+    for (std::int64_t c = 0; c < s.head_size; ++c)
+      set(to, head, first + t, c, scale * (m.rows[t * g().head_size + c] + l * centre[c]));
+  }
+}
+
+/// F_k R gives dV, V R^T the features' share of dK; near queries what the window corrects.
+template <class E>
+void BackwardSweep<E>::run_keys(std::int64_t key_head, std::int64_t chunk, const E* state,
+                                const E* value_state, const Memory& m) const {
+  const bool has_k{backward_.results.k}, has_v{backward_.results.v};
+  const std::int64_t size = g().panel_of(g().size), value_size = g().panel_of(g().value_size);
+  sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
+  for (std::int64_t panel = 0; panel < g().panels; ++panel) {
+    const KeyPanel<E>& keys = m.keys.panels[panel];
+    const typename FeatureMaps<E>::Operand operand{keys.x, keys.admitted(g().value_size, g().lanes), nullptr,
+                                                   nullptr};
+    std::fill(m.d_x, m.d_x + size, E{0});
+    std::fill(m.d_v, m.d_v + value_size, E{0});
+    if (state != nullptr && has_k)
+      sweep_.features.differentiate(state, keys.v, operand, m.d_x, m.keys.features);
+    if (state != nullptr && has_v)
+      sweep_.features.apply_state(value_state, sweep_.states.value_features(), operand, g().value_size, false,
+                                  m.d_v, m.keys.features);
+    g().kernels.transpose(m.d_x, g().lanes, m.dk + panel * size, g().size, g().size, g().lanes);
+    g().kernels.transpose(m.d_v, g().lanes, m.dv + panel * value_size, g().value_size, g().value_size,
+                          g().lanes);
+  }
+  if (g().approximation.window > 0) add_near_queries(key_head, chunk, m);
+  finish_keys(key_head, chunk, g().is_causal() && chunk < g().query_chunks, m);
+}
+
+/// Pairs of the chunk's keys with near queries, those of their own chunk excepted when causal.
+template <class E>
+void BackwardSweep<E>::add_near_queries(std::int64_t key_head, std::int64_t chunk, const Memory& m) const {
+  const Shape& s = g().problem.shape;
+  const bool has_k{backward_.results.k}, has_v{backward_.results.v};
+  const std::int64_t lanes = g().lanes, begin = chunk * g().chunk;
+  const std::int64_t reach = std::min(g().approximation.window, s.queries + s.keys) - 1;
+  const std::int64_t low =
+      g().is_causal() ? begin + g().chunk : std::max<std::int64_t>(begin - reach, 0) / lanes * lanes;
+  const std::int64_t high = std::min(std::min(begin + g().chunk, s.keys) + reach, s.queries);
+  for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
+    for (std::int64_t first = low; first < high; first += lanes) {
+      load_queries(head, first, m.queries[0], m);
+      for (std::int64_t panel = 0; panel < g().panels; ++panel) {
+        const std::int64_t distance = first - begin - panel * lanes;
+        if (distance - lanes >= reach || distance + lanes <= -reach) continue;
+        sweep_.pairs.differentiate({key_head, distance, true}, m.queries[0], m.keys.panels[panel],
+                                   {nullptr, has_k ? m.dk + panel * g().panel_of(g().size) : nullptr,
+                                    has_v ? m.dv + panel * g().panel_of(g().value_size) : nullptr},
+                                   m.pairs);
+      }
+    }
+}
+
+/// Writes dK and dV of a chunk or, if it continues, adds to them.
+template <class E>
+void BackwardSweep<E>::finish_keys(std::int64_t key_head, std::int64_t chunk, bool continues,
+                                   const Memory& m) const {
+  const Shape& s = g().problem.shape;
+  for (std::int64_t panel = 0; panel < g().panels; ++panel) {
+    const std::int64_t first = chunk * g().chunk + panel * g().lanes;
+    if (backward_.results.v)
+      add_rows(backward_.results.v, key_head, first, m.dv + panel * g().panel_of(g().value_size),
+               s.value_size, g().value_size, continues);
+    if (!backward_.results.k) continue;
+    const E* rows = m.dk + panel * g().panel_of(g().size);
+    if (g().is_projected()) {
+      g().kernels.transpose(rows, g().size, m.d_x, g().lanes, g().lanes, g().size);
+      sweep_.packing.unpack_coordinates(key_head, m.d_x, m.rows, m.keys.scratch);
+      rows = m.rows;
+    }
+    add_rows(backward_.results.k, key_head, first, rows, s.head_size, g().head_size, continues);
+  }
+}
+
+template <class E>
+void BackwardSweep<E>::add_rows(const Rows<E>& to, std::int64_t key_head, std::int64_t first, const E* rows,
+                                std::int64_t columns, std::int64_t width, bool continues) const {
+  const Problem<E>& p = g().problem;
+  const std::uint8_t* const is_admitted = key_mask_at(p.mask, key_head, 0);
+  const std::int64_t count = sweep_.packing.count_at(first, p.shape.keys);
+  for (std::int64_t t = 0; t < count; ++t, rows += width) {
+    const bool is_masked = is_admitted != nullptr && is_admitted[first + t] == 0;
+    E* const row = to.at(key_head, first + t);
+    for (std::int64_t c = 0; c < columns; ++c) {
+      E& at = row[c * to.column_stride];
+      if (is_masked) at = E{0};
+      else at = continues ? at + rows[c] : rows[c];
+    }
+  }
+}
+
+/// The paper's formulas have no derivative by the centre: the rows of dX sum to dlse, and so what would reach
+/// the centre through the keys cancels with what does through lse.
+template <class E>
+bool BackwardSweep<E>::wants_centre() const {
+  return backward_.results.k && g().approximation.is_centred && g().approximation.gradient != Gradient::paper;
+}
+
+/// centre = mean of keys: each gets 1 / count of sum over queries of dlse scale q - sum over keys of
+/// dL/d(k - centre).
+template <class E>
+void BackwardSweep<E>::share_centre(const Parallel& parallel) const {
+  const Shape& s = g().problem.shape;
+  const Rows<E>& dk = backward_.results.k;
+  const auto for_each_key = [&](std::int64_t key_head, std::int64_t chunk, auto&& body) {
+    const std::uint8_t* const is_admitted = key_mask_at(g().problem.mask, key_head, 0);
+    for (std::int64_t j = chunk * g().chunk; j < std::min((chunk + 1) * g().chunk, s.keys); ++j)
+      if (is_admitted == nullptr || is_admitted[j] != 0) body(dk.at(key_head, j));
+  };
+  const std::int64_t chunks = g().key_chunks;
+  for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int) {
+    double* const sums = of_centre_keys_ + task * s.head_size;
+    std::fill(sums, sums + s.head_size, 0.0);
+    for_each_key(task / chunks, task % chunks, [&](const E* row) {
+      for (std::int64_t c = 0; c < s.head_size; ++c)
+        sums[c] += static_cast<double>(row[c * dk.column_stride]);
+    });
+  });
+  for (std::int64_t h = 0; h < s.kv_heads && chunks > 0; ++h) {
+    double* const total = of_centre_keys_ + h * chunks * s.head_size;  // of the first chunk on
+    for (std::int64_t c = 0; c < s.head_size; ++c) {
+      double sum = 0;
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum -= total[chunk * s.head_size + c];
+      for (std::int64_t i = 0; backward_.cotangents.lse && i < s.readers() * g().query_chunks; ++i)
+        sum += of_centre_queries_[(h * s.readers() * g().query_chunks + i) * s.head_size + c];
+      total[c] = sum / static_cast<double>(std::max<std::int64_t>(sweep_.centres.admitted(h), 1));
+    }
+  }
+  for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int) {
+    const double* const share = of_centre_keys_ + task / chunks * chunks * s.head_size;
+    for_each_key(task / chunks, task % chunks, [&](E* row) {
+      for (std::int64_t c = 0; c < s.head_size; ++c) row[c * dk.column_stride] += static_cast<E>(share[c]);
+    });
+  });
+}
+
+template class BackwardSweep<float>;
+template class BackwardSweep<double>;
+
+}  // namespace loipe::attention::almost_linear

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <cmath>
+#include <limits>
+
+#include "attention/almost_linear/sweep.h"
+
+namespace loipe::attention::almost_linear {
+
+namespace {
+
+/// Numerators and denominators of all queries, and what becomes of them.
+template <class E>
+class ForwardSweep {
+ public:
+  ForwardSweep(const Problem<E>& problem, const Approximation& approximation, int threads, Arena& arena)
+      : sweep_(problem, approximation, approximation.degree, false, arena) {
+    Arena one_thread;
+    take(one_thread);
+    memory_ = ThreadMemory(arena, one_thread.used(), threads);
+  }
+
+  void run(const ForwardResults<E>& results, const Parallel& parallel) {
+    sweep_.prepare(parallel);
+    const Shape& s = g().problem.shape;
+    if (results.guarded_rows != nullptr) std::fill_n(results.guarded_rows, s.kv_heads, 0);
+    sweep_.over_queries(
+        parallel,
+        [&](std::int64_t key_head, std::int64_t chunk, bool continues, E* state, int thread) {
+          Arena own = memory_.of(thread);
+          sweep_.add_keys(key_head, chunk, continues, state, take(own).keys);
+        },
+        [&](std::int64_t key_head, std::int64_t chunk, const E* state, const E*, int thread) {
+          Arena own = memory_.of(thread);
+          run_chunk(results, key_head, chunk, state, take(own));
+        });
+  }
+
+ private:
+  struct Memory {
+    typename Sweep<E>::KeyMemory keys;
+    QueryPanel<E> queries;
+    typename PairTiles<E>::Memory pairs;
+    E* numerators;  ///< [pitch][lanes]
+    E* rows;        ///< [lanes][value_size]
+  };
+  const Geometry<E>& g() const { return sweep_.geometry; }
+
+  Memory take(Arena& arena) const {
+    Memory m{};
+    m.keys = sweep_.take_keys(arena);
+    m.queries = sweep_.packing.take_queries(arena, false);
+    m.pairs = sweep_.pairs.take(arena);
+    m.numerators = arena.take<E>(g().panel_of(g().pitch));
+    m.rows = arena.take<E>(g().panel_of(g().value_size));
+    return m;
+  }
+
+  void run_chunk(const ForwardResults<E>& results, std::int64_t key_head, std::int64_t chunk, const E* state,
+                 const Memory& m) const {
+    const Shape& s = g().problem.shape;
+    const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.queries);
+    if (g().is_causal()) sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
+    for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
+      for (std::int64_t first = begin; first < end; first += g().lanes) {
+        sweep_.packing.load_queries(head, first, false, m.queries, m.keys.scratch);
+        std::fill(m.numerators, m.numerators + g().panel_of(g().pitch), E{0});
+        if (state != nullptr)
+          sweep_.features.apply_state(state, g().table.count(), {m.queries.x, nullptr, nullptr, nullptr},
+                                      g().pitch, true, m.numerators, m.keys.features);
+        sweep_.for_each_key_panel(
+            key_head, first, m.keys,
+            [&](const typename PairTiles<E>::Tile& tile, const KeyPanel<E>& keys, std::int64_t) {
+              sweep_.pairs.add_weighted_values(tile, m.queries, keys, m.numerators, m.pairs);
+            });
+        finish(results, head, first, m);
+      }
+  }
+
+  void finish(const ForwardResults<E>& results, std::int64_t head, std::int64_t first,
+              const Memory& m) const {
+    const Shape& s = g().problem.shape;
+    const std::int64_t key_head = s.key_head(head), count = sweep_.packing.count_at(first, s.queries);
+    E* const denominators = m.numerators + g().panel_of(g().value_size);
+    constexpr E kGuard = std::numeric_limits<E>::min();
+    std::int64_t guarded = 0;
+    sweep_.packing.transpose_back(m.numerators, g().value_size, m.rows);
+    for (std::int64_t t = 0; t < count; ++t) {
+      const bool has_keys = sweep_.centres.has_keys(key_head, first + t);
+      E denominator = has_keys ? denominators[t] : E{0};
+      if (has_keys && denominator <= kGuard) denominator = kGuard, ++guarded;
+      if (results.o) {
+        const E* const row = m.rows + t * g().value_size;
+        for (std::int64_t c = 0; c < s.value_size; ++c)
+          set(results.o, head, first + t, c, has_keys ? row[c] / denominator : E{0});
+      }
+      if (results.denominator) set(results.denominator, head, first + t, 0, denominator);
+      if (results.lse) {
+        const double lse = std::log(static_cast<double>(denominator)) + shift(head, first + t);
+        set(results.lse, head, first + t, 0,
+            has_keys ? static_cast<E>(lse) : -std::numeric_limits<E>::infinity());
+      }
+    }
+    if (guarded > 0 && results.guarded_rows != nullptr)
+      std::atomic_ref(results.guarded_rows[key_head]) += guarded;
+  }
+
+  /// scale <q, centre>.
+  double shift(std::int64_t head, std::int64_t i) const {
+    const Problem<E>& p = g().problem;
+    const E* const centre = sweep_.centres.centre(p.shape.key_head(head));
+    double sum = 0;
+    for (std::int64_t c = 0; c < p.shape.head_size; ++c)
+      sum += static_cast<double>(get(p.q, head, i, c)) * static_cast<double>(centre[c]);
+    return p.scale * sum;
+  }
+
+  Sweep<E> sweep_;
+  ThreadMemory memory_;
+};
+
+}  // namespace
+
+template <class E>
+std::size_t forward_workspace(const Problem<E>& problem, const Approximation& approximation, int threads) {
+  Arena arena;
+  ForwardSweep<E>(problem, approximation, threads, arena);
+  return arena.used();
+}
+
+template <class E>
+void forward(const Problem<E>& problem, const Approximation& approximation, const ForwardResults<E>& results,
+             const Parallel& parallel, std::span<std::byte> workspace) {
+  Arena arena(workspace);
+  ForwardSweep<E>(problem, approximation, parallel.threads, arena).run(results, parallel);
+}
+
+#define LOIPE_INSTANTIATE(E)                                                                                \
+  template std::size_t forward_workspace(const Problem<E>&, const Approximation&, int);                     \
+  template void forward(const Problem<E>&, const Approximation&, const ForwardResults<E>&, const Parallel&, \
+                        std::span<std::byte>);
+LOIPE_INSTANTIATE(float)
+LOIPE_INSTANTIATE(double)
+#undef LOIPE_INSTANTIATE
+
+}  // namespace loipe::attention::almost_linear

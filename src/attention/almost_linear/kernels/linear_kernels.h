@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+// The interface of the kernels of almost-linear attention. They are compiled once per instruction set, in
+// translation units that may include nothing but this header and *.inc files
+// (backends/cpu/kernels/kernel_table.h says why).
+//
+// Tokens go in panels of `lanes`; what belongs to a panel is an array [rows][lanes], whose rows are
+// coordinates, features or columns of values. What is summed over the tokens of a panel has its other
+// operand in column blocks (pack_columns); columns are padded with zeros to multiples of kColumnGroup.
+
+namespace loipe::attention::almost_linear {
+
+inline constexpr std::ptrdiff_t kColumnGroup = 8;
+
+/// The monomials of degree at most `degree` in x_0 .. x_{size-1}, by degree, then by their first (least)
+/// index. Those of degree p whose first index is j are x_j times those of degree p - 1 whose first index is
+/// at least j, in the same order: a suffix of their block.
+struct Monomials {
+  int degree;
+  std::ptrdiff_t size;
+  /// [degree + 1][size + 1]: the first monomial of degree p with first index >= j; at j = size the end of
+  /// degree p. Degree 0 is one monomial, the constant, of every suffix.
+  const std::ptrdiff_t* starts;
+
+  std::ptrdiff_t start(int p, std::ptrdiff_t j) const { return starts[p * (size + 1) + j]; }
+  std::ptrdiff_t end(int p) const { return start(p, size); }
+};
+
+/// out[f - first] = monomial f of x for first <= f < first + count, all of degree p >= 1.
+template <class T>
+struct Expansion {
+  const Monomials* monomials;
+  int p;
+  std::ptrdiff_t first, count;
+  const T* x;    ///< [size][lanes]
+  const T* low;  ///< [monomials of degree < p][lanes]
+  T* out;        ///< [count][lanes]
+};
+
+/// Its transposed derivative: d_x += d_out parent, d_low[parent] += d_out x.
+template <class T>
+struct Contraction {
+  const Monomials* monomials;
+  int p;
+  std::ptrdiff_t first, count;
+  const T* x;
+  const T* low;
+  const T* d_out;  ///< [count][lanes]
+  T* d_x;          ///< [size][lanes]
+  T* d_low;        ///< as low; may hold d_out in its rows of degree p
+};
+
+/// out[r][lanes] = sum over k < depth of a(r, k) b[k][lanes], times factor[r][lanes] unless that is null,
+/// added to out if `accumulate`.
+template <class T>
+struct LaneProduct {
+  T* out;
+  const T* a;
+  std::ptrdiff_t stride;  ///< multiply_columns: a(r, k) = a[r + k stride]; multiply_rows: a[r stride + k]
+  const T* b;
+  const T* factor;
+  std::ptrdiff_t rows, depth;
+  bool accumulate;
+};
+
+/// out[r][c] = sum over panels p and their lanes t of a_p[r][t] b_p[t][c], added to out if `accumulate`.
+template <class T>
+struct TokenProduct {
+  T* out;
+  std::ptrdiff_t out_row;
+  const T* a;  ///< [rows][lanes] of panel p at a + p a_panel
+  std::ptrdiff_t a_panel;
+  const T* b;  ///< column blocks of panel p at b + p b_panel
+  std::ptrdiff_t b_panel;
+  std::ptrdiff_t rows, columns, panels;
+  bool accumulate;
+  const T* last;  ///< numbers of column `columns`, lanes of panel p at last + p last_panel; null: none
+  std::ptrdiff_t last_panel;
+};
+
+/// Weights of pairs, lanes are queries: for key j and lane t, x = scores[j][t] and the distance
+/// i - j = t - j + distance.
+template <class T>
+struct PairWeights {
+  const T* scores;  ///< [keys][lanes]
+  std::ptrdiff_t keys;
+  const T* polynomial;  ///< P: coefficients of x^0 .. x^degree
+  int degree;
+  const T* slope;  ///< what the derivative of a weight is where the weight is P; null: no derivatives wanted
+  int slope_degree;
+  bool is_causal;  ///< weights of pairs with i < j are 0
+  std::ptrdiff_t distance;
+  std::ptrdiff_t window;  ///< pairs with |i - j| < window have exp(x); 0: none
+  bool is_correction;     ///< near pairs have exp(x) - P(x), all others 0
+  T* weights;             ///< [keys][lanes]; may be scores
+  T* slopes;              ///< [keys][lanes], derivatives by x; not scores
+};
+
+template <class T>
+struct KernelsOf {
+  std::ptrdiff_t lanes;
+  void (*expand)(const Expansion<T>&);
+  void (*contract)(const Contraction<T>&);
+  void (*multiply_columns)(const LaneProduct<T>&);
+  void (*multiply_rows)(const LaneProduct<T>&);
+  void (*multiply_tokens)(const TokenProduct<T>&);
+  void (*weigh_pairs)(const PairWeights<T>&);
+  /// out[column][row] = in[row][column]; `rows` and `columns` are multiples of 4.
+  void (*transpose)(const T* in, std::ptrdiff_t in_row, T* out, std::ptrdiff_t out_row, std::ptrdiff_t rows,
+                    std::ptrdiff_t columns);
+  /// Column blocks of rows[lanes][columns]: [columns / width][lanes][width] with the width of a vector; of
+  /// half a vector that remains, two tokens interleaved, [lanes / 2][width / 2][2].
+  void (*pack_columns)(const T* rows, std::ptrdiff_t columns, T* out);
+};
+
+struct Kernels {
+  KernelsOf<float> f32;
+  KernelsOf<double> f64;
+
+  template <class T>
+  const KernelsOf<T>& of() const {
+    if constexpr (sizeof(T) == sizeof(float)) return f32;
+    else return f64;
+  }
+};
+
+const Kernels& baseline_kernels();
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
+
+}  // namespace loipe::attention::almost_linear

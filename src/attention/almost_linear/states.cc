@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/almost_linear/states.h"
+
+namespace loipe::attention::almost_linear {
+
+namespace {
+
+/// Of the slots of a group, where a state is not larger.
+constexpr std::int64_t kSlotBytes = std::int64_t{32} << 20;
+/// Tasks of a wave that keep many threads busy.
+constexpr std::int64_t kTasks = 32;
+constexpr std::int64_t kFeaturesOfPart = 64;
+
+}  // namespace
+
+template <class E>
+States<E>::States(const Geometry<E>& geometry, bool has_values, Arena& arena) : g_(geometry) {
+  const Approximation& a = g_.approximation;
+  const std::int64_t kv_heads = std::max<std::int64_t>(g_.problem.shape.kv_heads, 1);
+  const std::int64_t fitting =
+      std::max<std::int64_t>(kSlotBytes / static_cast<std::int64_t>(sizeof(E)) / g_.state_size(), 1);
+  const std::int64_t chunks = std::max<std::int64_t>({g_.query_chunks, g_.key_chunks, 1});
+  degree_ = g_.table.monomials().degree;
+  group_ = std::min(kv_heads, std::max<std::int64_t>(fitting, 4));
+  wave_ = std::clamp<std::int64_t>(fitting / group_, 1, std::min(divide_up(kTasks, group_), chunks));
+  const bool has_own = has_values && degree_ != a.degree;
+  value_features_ = degree_ != a.degree ? g_.table.low() : g_.table.count();
+  running_ = arena.take<E>(group_ * g_.state_size());
+  slots_ = arena.take<E>(group_ * wave_ * g_.state_size());
+  value_slots_ = arena.take<E>(has_own ? group_ * wave_ * value_features_ * g_.pitch : 0);
+  if (!has_own) value_slots_ = nullptr;
+  weights_ = arena.take<E>(kv_heads * (degree_ + 1));
+  value_weights_ = arena.take<E>(kv_heads * (degree_ + 1));
+}
+
+/// P has the weights a_p, its antiderivative a_{p-1} / p (its constant is of no consequence).
+template <class E>
+void States<E>::fill() {
+  const Approximation& a = g_.approximation;
+  for (std::int64_t h = 0; h < g_.problem.shape.kv_heads; ++h) {
+    const double* const of_p = a.coefficients + h * (a.degree + 1);
+    for (int p = 0; p <= degree_; ++p) {
+      const std::int64_t at = h * (degree_ + 1) + p;
+      value_weights_[at] = p <= a.degree ? static_cast<E>(of_p[p]) : E{0};
+      if (degree_ == a.degree) weights_[at] = value_weights_[at];
+      else weights_[at] = p > 0 ? static_cast<E>(of_p[p - 1] / p) : E{0};
+    }
+  }
+}
+
+template <class E>
+void States<E>::clear(std::int64_t heads) {
+  std::fill(running_, running_ + heads * g_.state_size(), E{0});
+}
+
+template <class E>
+template <class Body>
+void States<E>::for_each_part(const Parallel& parallel, std::int64_t heads, Body&& body) {
+  const std::int64_t count = g_.table.count(), parts = divide_up(count, kFeaturesOfPart);
+  for_each(parallel, heads * parts, [&](std::int64_t task, int) {
+    const std::int64_t first = task % parts * kFeaturesOfPart;
+    body(Part{task / parts, first, std::min(first + kFeaturesOfPart, count)});
+  });
+}
+
+/// What the slot holds goes into the running sum, if it counts, and the running sum of before, times the
+/// weights, into the slot.
+template <class E>
+void States<E>::exchange(const Part& part, std::int64_t key_head, std::int64_t position, bool counts) {
+  E* const running = running_ + part.head * g_.state_size();
+  E *const slot = this->slot(part.head, position), *const values = value_slot(part.head, position);
+  int p = 0;
+  for (std::int64_t f = part.first; f < part.end; ++f) {
+    while (f >= g_.table.monomials().end(p)) ++p;
+    const E multiplicity = g_.table.multiplicities()[f];
+    const E weight = weights_[key_head * (degree_ + 1) + p] * multiplicity;
+    const std::int64_t begin = f * g_.pitch, end = begin + g_.pitch;
+    if (value_slots_ != nullptr && f < value_features_) {
+      const E value_weight = value_weights_[key_head * (degree_ + 1) + p] * multiplicity;
+      for (std::int64_t i = begin; i < end; ++i) values[i] = running[i] * value_weight;
+    }
+    for (std::int64_t i = begin; i < end; ++i) {
+      const E added = counts ? slot[i] : E{0};
+      slot[i] = running[i] * weight;
+      running[i] += added;
+    }
+  }
+}
+
+template <class E>
+void States<E>::scan(const Parallel& parallel, const Scan& s) {
+  for_each_part(parallel, s.heads, [&](const Part& part) {
+    for (std::int64_t step = 0; step < s.chunks; ++step) {
+      const std::int64_t position = s.is_reversed ? s.chunks - 1 - step : step;
+      exchange(part, s.key_head + part.head, position, position >= s.first && position < s.end);
+    }
+  });
+}
+
+template <class E>
+void States<E>::total(const Parallel& parallel, const Scan& s) {
+  for_each_part(parallel, s.heads, [&](const Part& part) {
+    E* const running = running_ + part.head * g_.state_size();
+    for (std::int64_t position = s.first; position < s.end; ++position) {
+      const E* const slot = this->slot(part.head, position);
+      for (std::int64_t i = part.first * g_.pitch; i < part.end * g_.pitch; ++i) running[i] += slot[i];
+    }
+    exchange(part, s.key_head + part.head, 0, false);
+  });
+}
+
+template class States<float>;
+template class States<double>;
+
+}  // namespace loipe::attention::almost_linear

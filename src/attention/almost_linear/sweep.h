@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "attention/almost_linear/feature_maps.h"
+#include "attention/almost_linear/pair_tiles.h"
+#include "attention/almost_linear/states.h"
+
+namespace loipe::attention::almost_linear {
+
+/// What the forward pass and the derivatives share: which chunks add to states, in which order, and who reads
+/// them (docs/theory/almost_linear.md).
+template <class E>
+class Sweep {
+ public:
+  /// What a thread has of keys; panels of one chunk, which queries of the same chunk see pair by pair.
+  struct KeyMemory {
+    static constexpr std::int64_t kPanels = 128;
+    KeyPanel<E> panels[kPanels];
+    KeyPanel<E> near;  ///< one of another chunk
+    E* scratch;
+    typename FeatureMaps<E>::Memory features;
+  };
+
+  Sweep(const Problem<E>& problem, const Approximation& approximation, int feature_degree, bool has_values,
+        Arena& arena)
+      : geometry(problem, approximation, feature_degree, arena),
+        centres(geometry, arena),
+        packing(geometry, centres),
+        features(geometry),
+        pairs(geometry, arena),
+        states(geometry, has_values, arena) {}
+  Sweep(const Sweep&) = delete;
+  Sweep& operator=(const Sweep&) = delete;
+
+  void prepare(const Parallel& parallel) {
+    geometry.table.fill();
+    pairs.fill();
+    states.fill();
+    centres.compute(parallel);
+  }
+
+  KeyMemory take_keys(Arena& arena) const {
+    KeyMemory m{};
+    for (std::int64_t panel = 0; panel < geometry.panels; ++panel) m.panels[panel] = packing.take_keys(arena);
+    m.near = packing.take_keys(arena);
+    m.scratch = packing.take_scratch(arena);
+    m.features = features.take(arena);
+    return m;
+  }
+
+  void load_keys_of_chunk(std::int64_t key_head, std::int64_t chunk, const KeyMemory& m) const {
+    for (std::int64_t panel = 0; panel < geometry.panels; ++panel)
+      packing.load_keys(key_head, chunk * geometry.chunk + panel * geometry.lanes, m.panels[panel],
+                        m.scratch);
+  }
+
+  /// state (+)= sum over the chunk's keys of F (v, 1).
+  void add_keys(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
+                const KeyMemory& m) const {
+    load_keys_of_chunk(key_head, chunk, m);
+    typename FeatureMaps<E>::Operand operands[KeyMemory::kPanels];
+    for (std::int64_t panel = 0; panel < geometry.panels; ++panel) {
+      const KeyPanel<E>& keys = m.panels[panel];
+      const E* const admitted = keys.admitted(geometry.value_size, geometry.lanes);
+      operands[panel] = {keys.x, admitted, keys.blocks, admitted};
+    }
+    features.add_to_state(operands, geometry.panels, continues, state, m.features);
+  }
+
+  /// Add(key_head, chunk of keys, continues, state, thread) for all chunks of keys whose state is read, and
+  /// read(key_head, chunk of queries, state or null, state with the weights of values, thread) for all chunks
+  /// of queries.
+  template <class Add, class Read>
+  void over_queries(const Parallel& parallel, Add&& add, Read&& read) {
+    const Cut cut{geometry.key_chunks, geometry.query_chunks, false};
+    run(parallel, cut, add, read);
+  }
+  /// The same with keys and queries exchanged: causal states are of later queries.
+  template <class Add, class Read>
+  void over_keys(const Parallel& parallel, Add&& add, Read&& read) {
+    const Cut cut{geometry.query_chunks, geometry.key_chunks, true};
+    run(parallel, cut, add, read);
+  }
+
+  /// Body(tile, keys, panel of the own chunk or -1) for the panels of keys that the panel of queries from
+  /// `first` on sees pair by pair; those of its own chunk are loaded already.
+  template <class Body>
+  void for_each_key_panel(std::int64_t key_head, std::int64_t first, const KeyMemory& m, Body&& body) const {
+    const std::int64_t lanes = geometry.lanes, begin = first / geometry.chunk * geometry.chunk,
+                       keys = geometry.problem.shape.keys, window = geometry.approximation.window;
+    if (geometry.is_causal())
+      for (std::int64_t key = begin; key <= first && key < keys; key += lanes)
+        body({key_head, first - key, false}, m.panels[(key - begin) / lanes], (key - begin) / lanes);
+    if (window <= 0) return;
+    const std::int64_t reach = std::min(window, geometry.problem.shape.queries + keys) - 1;
+    const std::int64_t low = std::max<std::int64_t>(first - reach, 0) / lanes * lanes;
+    const std::int64_t high = std::min(geometry.is_causal() ? begin : first + lanes + reach, keys);
+    for (std::int64_t key = low; key < high; key += lanes) {
+      packing.load_keys(key_head, key, m.near, m.scratch);
+      body({key_head, first - key, true}, m.near, std::int64_t{-1});
+    }
+  }
+
+  Geometry<E> geometry;
+  Centres<E> centres;
+  PanelPacking<E> packing;
+  FeatureMaps<E> features;
+  PairTiles<E> pairs;
+  States<E> states;
+
+ private:
+  /// How many chunks add to states and how many read them; if reversed, from the last to the first.
+  struct Cut {
+    std::int64_t adding, reading;
+    bool is_reversed;
+  };
+  template <class Add, class Read>
+  void run(const Parallel& parallel, const Cut& cut, Add&& add, Read&& read) {
+    const std::int64_t kv_heads = geometry.problem.shape.kv_heads;
+    for (std::int64_t head = 0; head < kv_heads; head += states.group()) {
+      const std::int64_t heads = std::min(states.group(), kv_heads - head);
+      states.clear(heads);
+      if (geometry.is_causal()) run_waves(parallel, cut, head, heads, add, read);
+      else run_totals(parallel, cut, head, heads, add, read);
+    }
+  }
+
+  /// Causal: chunks of keys that lie before, or chunks of queries that lie behind.
+  template <class Add, class Read>
+  void run_waves(const Parallel& parallel, const Cut& cut, std::int64_t head, std::int64_t heads, Add& add,
+                 Read& read) {
+    // The first chunk of all to read has no state, so the last need not add to one.
+    const std::int64_t first_adding = cut.is_reversed ? 1 : 0;
+    const std::int64_t end_adding = cut.is_reversed ? cut.adding : std::min(cut.adding, cut.reading - 1);
+    const std::int64_t chunks = cut.is_reversed ? std::max(cut.reading, cut.adding) : cut.reading;
+    const std::int64_t waves = divide_up(chunks, states.wave());
+    for (std::int64_t step = 0; step < waves; ++step) {
+      const std::int64_t begin = (cut.is_reversed ? waves - 1 - step : step) * states.wave();
+      const std::int64_t end = std::min(begin + states.wave(), chunks);
+      const std::int64_t first = std::clamp(first_adding, begin, end),
+                         last = std::clamp(end_adding, first, end);
+      for_each(parallel, heads * (last - first), [&](std::int64_t task, int thread) {
+        const std::int64_t h = task % heads, chunk = first + task / heads;
+        add(head + h, chunk, false, states.slot(h, chunk - begin), thread);
+      });
+      states.scan(parallel, {head, heads, first - begin, last - begin, end - begin, cut.is_reversed});
+      const std::int64_t readers = std::clamp(cut.reading, begin, end) - begin;
+      for_each(parallel, heads * readers, [&](std::int64_t task, int thread) {
+        const std::int64_t h = task % heads, chunk = begin + task / heads;
+        const bool has_state = cut.is_reversed ? chunk + 1 < cut.adding : chunk > 0 && cut.adding > 0;
+        read(head + h, chunk, has_state ? states.slot(h, chunk - begin) : nullptr,
+             states.value_slot(h, chunk - begin), thread);
+      });
+    }
+  }
+
+  /// Not causal: one state for all; it is the sum of those of equal shares of the chunks.
+  template <class Add, class Read>
+  void run_totals(const Parallel& parallel, const Cut& cut, std::int64_t head, std::int64_t heads, Add& add,
+                  Read& read) {
+    const std::int64_t shares = std::min(states.wave(), cut.adding);
+    for_each(parallel, heads * shares, [&](std::int64_t task, int thread) {
+      const std::int64_t h = task % heads, share = task / heads;
+      const std::int64_t begin = share * cut.adding / shares, end = (share + 1) * cut.adding / shares;
+      for (std::int64_t chunk = begin; chunk < end; ++chunk)
+        add(head + h, chunk, chunk > begin, states.slot(h, share), thread);
+    });
+    states.total(parallel, {head, heads, 0, shares, 1, false});
+    for_each(parallel, heads * cut.reading, [&](std::int64_t task, int thread) {
+      const std::int64_t h = task % heads;
+      read(head + h, task / heads, cut.adding > 0 ? states.slot(h, 0) : nullptr, states.value_slot(h, 0),
+           thread);
+    });
+  }
+};
+
+}  // namespace loipe::attention::almost_linear
