@@ -36,20 +36,17 @@ struct BlockReader {
 
   template <class Body>
   void for_each(const Chunk& chunk, Body&& body) const {
+    for (std::int64_t at = 0; at < chunk.count; at += kBlockRows)
+      body(read({chunk.head, chunk.first + at, std::min<std::int64_t>(kBlockRows, chunk.count - at)}));
+  }
+  /// At most kBlockRows rows; where the caller's memory is as a block is, that.
+  const E* read(const Chunk& rows) const {
     const bool is_plain = is_allowed == nullptr && columns == width && from.column_stride == 1;
-    for (std::int64_t at = 0; at < chunk.count; at += kBlockRows) {
-      const std::int64_t first = chunk.first + at,
-                         count = std::min<std::int64_t>(kBlockRows, chunk.count - at);
-      if (is_plain && count == kBlockRows) {
-        body(plain_block(from.at(chunk.head, first)));
-        continue;
-      }
-      load_rows(from,
-                RowRange<E>{chunk.head, first, count, E{1}, mean,
-                            is_allowed == nullptr ? nullptr : is_allowed + first},
-                columns, block, width, kBlockRows);
-      body(static_cast<const E*>(block));
-    }
+    if (is_plain && rows.count == kBlockRows) return plain_block(from.at(rows.head, rows.first));
+    const std::uint8_t* const allowed = is_allowed == nullptr ? nullptr : is_allowed + rows.first;
+    load_rows(from, RowRange<E>{rows.head, rows.first, rows.count, E{1}, mean, allowed}, columns, block,
+              width, kBlockRows);
+    return block;
   }
 
  private:

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/certificate/audit.h"
+
+#include <cmath>
+
+#include "attention/certificate/column_pass.h"
+#include "attention/certificate/pair_pass.h"
+
+namespace loipe::attention::certificate {
+
+namespace {
+
+template <class E>
+double squared_norm(const Rows<const E>& from, std::int64_t head, std::int64_t row, std::int64_t columns) {
+  const E* const at = from.at(head, row);
+  double parts[4] = {};
+  for (std::int64_t c = 0; c < columns; ++c) {
+    const double x = static_cast<double>(at[c * from.column_stride]);
+    parts[c % 4] += x * x;
+  }
+  return (parts[0] + parts[1]) + (parts[2] + parts[3]);
+}
+
+/// energies[row] = squared norms of the rows of one head; returns their sum.
+template <class E>
+double set_energies(const Rows<const E>& from, std::int64_t head, std::int64_t rows, std::int64_t columns,
+                    double* energies) {
+  double total = 0;
+  for (std::int64_t i = 0; i < rows; ++i) total += energies[i] = squared_norm(from, head, i, columns);
+  return total;
+}
+
+/// |row|^(2 exponent). A polynomial of degree g leaves errors that grow as |q|^(g + 1): queries are drawn
+/// accordingly.
+template <class E>
+struct Power {
+  Rows<const E> of;
+  std::int64_t columns;
+  int exponent;
+};
+
+/// Energies of two results by row, or of one or none, and draws from them.
+template <class E>
+struct Lot {
+  std::int64_t heads, rows, draws;
+  double *first, *second;  ///< [heads][rows]
+  double* totals;          ///< [heads][2]
+  Draw* drawn;             ///< [heads][draws]
+
+  Lot(std::int64_t h, std::int64_t r, std::int64_t d, Arena& arena) : heads(h), rows(r), draws(d) {
+    first = arena.take<double>(heads * rows), second = arena.take<double>(heads * rows);
+    totals = arena.take<double>(heads * 2);
+    drawn = arena.take<Draw>(heads * draws);
+  }
+  /// Rows of results in proportion to their energy times |q|^(2 power).
+  void draw(const Rows<const E>& a, std::int64_t a_columns, const Rows<const E>& b, std::int64_t b_columns,
+            const Power<E>& power, std::uint64_t seed, const Parallel& parallel) const {
+    for_each(parallel, heads, [&](std::int64_t head, int) {
+      const auto energies = [&](const Rows<const E>& from, std::int64_t columns, double* to, double& total) {
+        total = from ? set_energies(from, head, rows, columns, to) : 0;
+        return from ? to : nullptr;
+      };
+      const double* const of_a = energies(a, a_columns, first + head * rows, totals[2 * head]);
+      const double* const of_b = energies(b, b_columns, second + head * rows, totals[2 * head + 1]);
+      for (std::int64_t i = 0; power.exponent > 0 && i < rows; ++i) {
+        const double factor = std::pow(squared_norm(power.of, head, i, power.columns), power.exponent);
+        if (of_a != nullptr) first[head * rows + i] *= factor;
+        if (of_b != nullptr) second[head * rows + i] *= factor;
+      }
+      Rng rng(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(head));
+      draw_rows(of_a, of_b, rows, rng, {drawn + head * draws, static_cast<std::size_t>(draws)});
+    });
+  }
+};
+
+/// Adds the draws of one head: rows of the approximate result against exact ones.
+template <class E, class Exact>
+void add_draws(RatioSums& sums, const Rows<const E>& approximate, std::int64_t head, std::int64_t columns,
+               const Draw* draws, std::int64_t count, double total, Exact&& exact) {
+  sums.add_known(total);
+  for (std::int64_t draw = 0; draw < count; draw += 2) {
+    double error[2] = {}, excess[2] = {};
+    for (std::int64_t d = 0; d < 2; ++d)
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const double is = static_cast<double>(get(approximate, head, draws[draw + d].row, c));
+        const double should = exact(draw + d)[c];
+        error[d] += (is - should) * (is - should);
+        excess[d] += should * should - is * is;
+      }
+    sums.add(draws[draw], draws[draw + 1], error[0], error[1], excess[0], excess[1]);
+  }
+}
+
+template <class E>
+struct AuditMemory {
+  Extents<E> extents;
+  Lot<E> queries, keys;
+  RowPass<E> rows;
+  ColumnPass<E> columns;
+  PairPass<E> pairs;
+
+  AuditMemory(const Problem<E>& p, const Cotangents<E>& cotangents, const Approximate<E>& approximate,
+              const ExactForward<E>& exact, const Polynomial<E>& polynomial, const Sampling& sampling,
+              int threads, Arena& arena)
+      : extents(p, sampling, arena),
+        queries(p.shape.heads, p.shape.queries, extents.rows, arena),
+        keys(p.shape.kv_heads, p.shape.keys, extents.columns, arena),
+        rows(extents, queries.drawn, cotangents, exact, threads, arena),
+        columns(extents, keys.drawn, cotangents, exact, threads, arena),
+        pairs(extents, rows, cotangents, approximate.o, polynomial, threads, arena) {}
+};
+
+bool is_empty(const Shape& s) { return s.heads == 0 || s.queries == 0 || s.keys == 0; }
+
+}  // namespace
+
+template <class E>
+std::size_t audit_workspace(const Problem<E>& problem, const Sampling& sampling, int threads) {
+  if (is_empty(problem.shape)) return 0;
+  Arena arena;
+  AuditMemory<E>(problem, {}, {}, {}, {}, sampling, threads, arena);
+  return arena.used();
+}
+
+template <class E>
+Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Approximate<E>& approximate,
+            const ExactForward<E>& exact, const Polynomial<E>& polynomial, const Sampling& sampling,
+            const Parallel& parallel, std::span<std::byte> workspace) {
+  const Shape& s = problem.shape;
+  Audit result;
+  if (is_empty(s)) return result;
+  Arena arena(workspace);
+  AuditMemory<E> m(problem, cotangents, approximate, exact, polynomial, sampling, parallel.threads, arena);
+  m.extents.compute_means();
+  const bool has_exact_forward{exact.lse};
+  const Rows<const E> o = has_exact_forward ? Rows<const E>{} : approximate.o, q = approximate.input.q,
+                      k = approximate.input.k, v = approximate.input.v;
+  const bool has_pairs = !has_exact_forward && (k || v) && approximate.o && cotangents.o &&
+                         polynomial.denominator && polynomial.approximation != nullptr &&
+                         polynomial.approximation->rank == 0;
+  if (o || q || has_pairs) {
+    const Power<E> power{problem.q, s.head_size,
+                         polynomial.approximation == nullptr ? 0 : polynomial.approximation->degree + 1};
+    m.queries.draw(o, s.value_size, q, s.head_size, power, 2 * sampling.seed, parallel);
+    m.rows.run(parallel);
+    RatioSums of_o, of_q;
+    for (std::int64_t h = 0; h < s.heads; ++h) {
+      const Draw* const draws = m.queries.drawn + h * m.queries.draws;
+      if (o)
+        add_draws(of_o, o, h, s.value_size, draws, m.queries.draws, m.queries.totals[2 * h],
+                  [&](std::int64_t draw) { return m.rows.o(h, draw); });
+      if (q)
+        add_draws(of_q, q, h, s.head_size, draws, m.queries.draws, m.queries.totals[2 * h + 1],
+                  [&](std::int64_t draw) { return m.rows.dq(h, draw); });
+    }
+    result.o = of_o.estimate(Kind::sampled_rows), result.q = of_q.estimate(Kind::sampled_rows);
+  }
+  if (has_exact_forward && (k || v)) {
+    m.keys.draw(k, s.head_size, v, s.value_size, Power<E>{}, 2 * sampling.seed + 1, parallel);
+    m.columns.run(parallel);
+    RatioSums of_k, of_v;
+    for (std::int64_t h = 0; h < s.kv_heads; ++h) {
+      const Draw* const draws = m.keys.drawn + h * m.keys.draws;
+      if (k)
+        add_draws(of_k, k, h, s.head_size, draws, m.keys.draws, m.keys.totals[2 * h],
+                  [&](std::int64_t draw) { return m.columns.dk(h, draw); });
+      if (v)
+        add_draws(of_v, v, h, s.value_size, draws, m.keys.draws, m.keys.totals[2 * h + 1],
+                  [&](std::int64_t draw) { return m.columns.dv(h, draw); });
+    }
+    result.k = of_k.estimate(Kind::sampled_columns), result.v = of_v.estimate(Kind::sampled_columns);
+  }
+  if (has_pairs) {
+    m.pairs.run(parallel);
+    const auto estimate = [&](const Rows<const E>& from, std::int64_t columns, const auto& square) {
+      double reference = 0;
+      for (std::int64_t h = 0; h < s.kv_heads; ++h)
+        reference += set_energies(from, h, s.keys, columns, m.keys.first + h * s.keys);
+      return estimate_of_square(square.value, square.deviation, reference);
+    };
+    if (k) result.k = estimate(k, s.head_size, m.pairs.dk());
+    if (v) result.v = estimate(v, s.value_size, m.pairs.dv());
+  }
+  return result;
+}
+
+#define LOIPE_INSTANTIATE(E)                                                                           \
+  template std::size_t audit_workspace(const Problem<E>&, const Sampling&, int);                       \
+  template Audit audit(const Problem<E>&, const Cotangents<E>&, const Approximate<E>&,                 \
+                       const ExactForward<E>&, const Polynomial<E>&, const Sampling&, const Parallel&, \
+                       std::span<std::byte>);
+LOIPE_INSTANTIATE(float)
+LOIPE_INSTANTIATE(double)
+#undef LOIPE_INSTANTIATE
+
+}  // namespace loipe::attention::certificate

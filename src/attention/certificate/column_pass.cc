@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "attention/certificate/column_pass.h"
+
+#include <cmath>
+
+namespace loipe::attention::certificate {
+
+template <class E>
+ColumnPass<E>::ColumnPass(const Extents<E>& extents, const Draw* draws, const Cotangents<E>& cotangents,
+                          const ExactForward<E>& exact, int threads, Arena& arena)
+    : e_(extents),
+      draws_(draws),
+      cotangents_(cotangents),
+      exact_(exact),
+      parts_(e_.problem.shape.readers() * e_.queries.count) {
+  const std::int64_t heads = e_.problem.shape.kv_heads, panels = heads * e_.column_panels;
+  panels_ = arena.take<Panel<E>>(panels);
+  for (std::int64_t p = 0; p < panels; ++p) {
+    const Panel<E> panel = Panel<E>::take(e_, arena);
+    if (panels_ != nullptr) panels_[p] = panel;
+  }
+  sums_ = arena.take<E>(panels * parts_ * (e_.a_width + e_.b_width) * e_.lanes);
+  dk_ = arena.take<double>(heads * e_.columns * e_.head_size());
+  dv_ = arena.take<double>(heads * e_.columns * e_.value_size());
+  Arena block;
+  BlockMemory<E>::take(e_, block);
+  threads_ = ThreadMemory(arena, block.used(), threads);
+}
+
+template <class E>
+typename ColumnPass<E>::Sums ColumnPass<E>::sums_of(std::int64_t kh, std::int64_t panel,
+                                                    std::int64_t part) const {
+  E* const sums =
+      sums_ + ((kh * e_.column_panels + panel) * parts_ + part) * (e_.a_width + e_.b_width) * e_.lanes;
+  return {sums, sums + e_.a_width * e_.lanes};
+}
+
+template <class E>
+void ColumnPass<E>::run(const Parallel& parallel) {
+  const std::int64_t heads = e_.problem.shape.kv_heads;
+  for_each(parallel, heads, [&](std::int64_t kh, int) { set_panels(kh); });
+  for_each(parallel, heads * parts_, [&](std::int64_t task, int thread) {
+    Arena own = threads_.of(thread);
+    run_chunk(task / parts_, task % parts_, BlockMemory<E>::take(e_, own));
+  });
+  for_each(parallel, heads, [&](std::int64_t kh, int) {
+    for (std::int64_t draw = 0; draw < e_.columns; ++draw) finish(kh, draw);
+  });
+}
+
+/// Samples are centred keys, with the factor of scores, and centred values.
+template <class E>
+void ColumnPass<E>::set_panels(std::int64_t kh) {
+  const Problem<E>& p = e_.problem;
+  const E *const k_mean = e_.key_mean_of(kh), *const v_mean = e_.value_mean_of(kh);
+  const std::uint8_t* const is_allowed = key_mask_at(p.mask, kh, 0);
+  for (std::int64_t panel = 0; panel < e_.column_panels; ++panel) {
+    Panel<E>& to = panels_[kh * e_.column_panels + panel];
+    to.clear(e_);
+    const std::int64_t used = std::min(e_.lanes, e_.columns - panel * e_.lanes);
+    for (std::int64_t lane = 0; lane < used; ++lane) {
+      const std::int64_t j = draws_[at(kh, panel * e_.lanes + lane)].row;
+      if (is_allowed != nullptr && is_allowed[j] == 0) {
+        to.set_range(lane, {0, -1});  // nothing looks at it
+        continue;
+      }
+      for (std::int64_t c = 0; c < e_.head_size(); ++c)
+        to.a[c * e_.lanes + lane] = (get(p.k, kh, j, c) - k_mean[c]) * e_.score_factor();
+      for (std::int64_t c = 0; c < e_.value_size(); ++c)
+        to.b[c * e_.lanes + lane] = get(p.v, kh, j, c) - v_mean[c];
+      to.set_range(lane, queries_of(p.mask, j));
+    }
+    to.finish(e_, used);
+  }
+}
+
+/// Shift and mean of the rows of a block: lse less what centring takes, in base 2, and <g, O - mean v> -
+/// dL/dlse.
+template <class E>
+void ColumnPass<E>::set_rows(std::int64_t head, std::int64_t block, std::int64_t rows, const E* g,
+                             const BlockMemory<E>& m) const {
+  const E* const v_mean = e_.value_mean_of(e_.problem.shape.key_head(head));
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t i = block + row;
+    const double lse = static_cast<double>(get(exact_.lse, head, i, 0)) - e_.centred_logit(head, i);
+    E sum = 0;
+    const E* const o = exact_.o.at(head, i);
+    for (std::int64_t c = 0; c < e_.value_size(); ++c)
+      sum += g[row * e_.b_width + c] * (o[c * exact_.o.column_stride] - v_mean[c]);
+    if (cotangents_.lse) sum -= get(cotangents_.lse, head, i, 0);
+    m.shift[row] =
+        static_cast<E>(std::isfinite(lse) ? lse * kLog2E : std::numeric_limits<double>::infinity());
+    m.mean[row] = std::isfinite(lse) ? sum : E{0};
+  }
+}
+
+template <class E>
+void ColumnPass<E>::run_chunk(std::int64_t kh, std::int64_t part, const BlockMemory<E>& m) const {
+  const Problem<E>& p = e_.problem;
+  const std::int64_t head = kh * p.shape.readers() + part / e_.queries.count;
+  for (std::int64_t panel = 0; panel < e_.column_panels; ++panel)
+    std::fill_n(sums_of(kh, panel, part).a, (e_.a_width + e_.b_width) * e_.lanes, E{0});
+  const statistics::BlockReader<E> queries{p.q, e_.head_size(), e_.a_width, nullptr, nullptr, m.a},
+      cotangents{cotangents_.o, e_.value_size(), e_.b_width, nullptr, nullptr, m.b};
+  const statistics::Chunk all = e_.queries.of(head, part % e_.queries.count);
+  for (std::int64_t block = all.first; block < all.first + all.count; block += kBlockRows) {
+    const std::int64_t rows = std::min<std::int64_t>(kBlockRows, all.first + all.count - block);
+    const E *const a = queries.read({head, block, rows}), *const b = cotangents.read({head, block, rows});
+    set_rows(head, block, rows, b, m);
+    for (std::int64_t panel = 0; panel < e_.column_panels; ++panel) {
+      KnownTile<E> t{};
+      if (!set_tile<E>(e_, panels_[kh * e_.column_panels + panel], block, rows, a, b, nullptr, m, t.tile))
+        continue;
+      const Sums s = sums_of(kh, panel, part);
+      t.row_shift = m.shift, t.row_mean = m.mean;
+      t.sum_a = s.a, t.sum_b = s.b;
+      e_.kernels.known(t);
+    }
+  }
+}
+
+template <class E>
+void ColumnPass<E>::finish(std::int64_t kh, std::int64_t draw) {
+  const std::int64_t panel = draw / e_.lanes, lane = draw % e_.lanes;
+  const auto sum = [&](std::int64_t c, bool is_a) {
+    double total = 0;
+    for (std::int64_t part = 0; part < parts_; ++part) {
+      const Sums s = sums_of(kh, panel, part);
+      total += static_cast<double>((is_a ? s.a : s.b)[c * e_.lanes + lane]);
+    }
+    return total;
+  };
+  for (std::int64_t c = 0; c < e_.head_size(); ++c) dk(kh, draw)[c] = e_.problem.scale * sum(c, true);
+  for (std::int64_t c = 0; c < e_.value_size(); ++c) dv(kh, draw)[c] = sum(c, false);
+}
+
+template class ColumnPass<float>;
+template class ColumnPass<double>;
+
+}  // namespace loipe::attention::certificate
