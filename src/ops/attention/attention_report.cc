@@ -2,11 +2,12 @@
 // attention_report: what the evaluation of an attention, or of its VJP, noted beside its result: one row of
 // attention::approximate::HeadReport for each head of keys. By definition attention is exact, and so is
 // the reference evaluation: it reports exact heads without error.
+#include <array>
 #include <bit>
 
 #include "attention/approximate/report.h"
+#include "ops/elementwise/family.h"
 #include "ops/op_list.h"
-#include "ops/samples.h"
 #include "ops/shape_checks.h"
 
 namespace loipe::ops {
@@ -18,7 +19,8 @@ using attention::approximate::HeadReport, attention::approximate::kReportColumns
 TensorType infer_report(const InferContext& c) {
   expect_attributes(c, {"heads"});
   const std::int64_t heads = c.attributes.integer("heads");
-  if (heads < 0) throw UserError("heads is " + std::to_string(heads) + ", expected the number of heads of keys");
+  if (heads < 0)
+    throw UserError("heads is " + std::to_string(heads) + ", expected the number of heads of keys");
   return {DType::f64, {heads, kReportColumns}};
 }
 
