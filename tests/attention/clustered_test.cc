@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+// Clustered attention against its definition, and against exact attention where it must equal it.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <set>
+#include <thread>
+
+#include "attention/clustered_oracle.h"
+#include "attention/reference/reference_attention.h"
+#include "base/simd_level.h"
+
+namespace loipe::attention::testing {
+
+namespace {
+
+/// What a computation writes.
+template <class E>
+struct Results {
+  Array<E> o, q, k, v;
+  Array<Accumulator<E>> lse;
+
+  explicit Results(const Case<E>& c) {
+    Rng rng(static_cast<std::uint64_t>(c.shape.queries * 31 + c.shape.keys));
+    const Shape& s = c.shape;
+    o = Array<E>(s.heads, s.queries, s.value_size, rng), q = Array<E>(s.heads, s.queries, s.head_size, rng);
+    k = Array<E>(s.kv_heads, s.keys, s.head_size, rng), v = Array<E>(s.kv_heads, s.keys, s.value_size, rng);
+    lse = Array<Accumulator<E>>(s.heads, s.queries, 1, rng);
+  }
+  clustered::Saved<E> saved() const { return {o.rows(), lse.rows()}; }
+};
+
+/// A runner on new threads, in an order of tasks of its own.
+struct Pool {
+  int count;
+  Parallel parallel() { return {count, run, this}; }
+  static void run(void* self, std::int64_t tasks, void (*body)(void*, std::int64_t, int), void* closure) {
+    std::atomic<std::int64_t> next{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < static_cast<Pool*>(self)->count; ++t)
+      threads.emplace_back([&, t] {
+        for (std::int64_t task = next++; task < tasks; task = next++) body(closure, tasks - 1 - task, t);
+      });
+    for (std::thread& thread : threads) thread.join();
+  }
+};
+
+class ScopedLevel {
+ public:
+  explicit ScopedLevel(std::uint64_t level) {
+    constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
+    setenv("LOIPE_SIMD", kNames[std::min<std::uint64_t>(level, static_cast<std::uint64_t>(simd_level()))], 1);
+  }
+  ~ScopedLevel() { unsetenv("LOIPE_SIMD"); }
+};
+
+template <class E>
+void run_forward(const Case<E>& c, const Budget& budget, Results<E>& r, const Parallel& parallel = {}) {
+  Bytes bytes(clustered::forward_workspace(c.problem(), budget, parallel.threads));
+  clustered::forward<E>(c.problem(), budget, {r.o.rows(), r.lse.rows()}, parallel, bytes.span());
+  EXPECT_TRUE(bytes.is_whole());
+}
+
+template <class E>
+void run_vjp(const Case<E>& c, const Budget& budget, const clustered::Saved<E>& saved, Results<E>& r,
+             const Parallel& parallel = {}) {
+  Bytes bytes(clustered::vjp_workspace(c.problem(), budget, parallel.threads));
+  clustered::vjp<E>(c.problem(), budget, saved, c.cotangents(), {r.q.rows(), r.k.rows(), r.v.rows()},
+                    parallel, bytes.span());
+  EXPECT_TRUE(bytes.is_whole());
+}
+
+/// A case without what clustered attention does not have: a bias and a window of the mask.
+template <class E>
+Case<E> clustered_case(Rng& rng, std::int64_t largest) {
+  Case<E> c = random_case<E>(rng, largest);
+  c.window = 0;
+  c.bias.clear();
+  return c;
+}
+
+Budget random_budget(Rng& rng, std::int64_t keys) {
+  return {1 + rng.below(keys + 10), rng.below(keys + 10), rng.chance(0.3) ? 1 + rng.below(50) : 0,
+          rng.next()};
+}
+
+template <class E>
+constexpr double kTolerance = sizeof(E) == 8 ? 1e-10 : 1e-4;
+
+}  // namespace
+
+template <class E>
+class ClusteredAttention : public ::testing::Test {};
+using Elements = ::testing::Types<float, double>;
+TYPED_TEST_SUITE(ClusteredAttention, Elements);
+
+TYPED_TEST(ClusteredAttention, ForwardIsItsDefinition) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const ScopedLevel level(seed % 3);
+    const auto c = clustered_case<TypeParam>(rng, 300);
+    const Budget budget = random_budget(rng, c.shape.keys);
+    Results<TypeParam> got(c), expected(c);
+    run_forward(c, budget, got);
+    oracle_forward<TypeParam>(c.problem(), budget, {expected.o.rows(), expected.lse.rows()});
+    EXPECT_LT(deviation(got.o, expected.o), kTolerance<TypeParam>) << seed << ": " << c.text();
+    EXPECT_LT(deviation(got.lse, expected.lse), kTolerance<TypeParam>) << seed << ": " << c.text();
+    EXPECT_EQ(got.o.written(), expected.o.written()) << seed << ": " << c.text();
+  }
+}
+
+// With o and lse of exact attention; and of clustered attention, whose weights sum to 1.
+TYPED_TEST(ClusteredAttention, DerivativesAreTheirDefinition) {
+  for (std::uint64_t seed = 0; seed < 40; ++seed) {
+    Rng rng(seed);
+    const ScopedLevel level(seed % 3);
+    const auto c = clustered_case<TypeParam>(rng, 300);
+    const Budget budget = random_budget(rng, c.shape.keys);
+    Results<TypeParam> got(c);
+    if (seed % 2 == 0) reference::forward<TypeParam>(c.problem(), {got.o.rows(), got.lse.rows()});
+    else run_forward(c, budget, got);
+    run_vjp(c, budget, got.saved(), got);
+    Gradients expected;
+    oracle_vjp<TypeParam>(c.problem(), budget, got.saved(), c.cotangents(), expected);
+    EXPECT_LT(distance(got.q, expected.q), kTolerance<TypeParam>) << seed << ": " << c.text();
+    EXPECT_LT(distance(got.k, expected.k), kTolerance<TypeParam>) << seed << ": " << c.text();
+    EXPECT_LT(distance(got.v, expected.v), kTolerance<TypeParam>) << seed << ": " << c.text();
+  }
+}
+
+// Enough exact keys, or a cluster for each key: nothing is left to approximate.
+TYPED_TEST(ClusteredAttention, IsExactWithEnoughKeysOrClusters) {
+  for (std::uint64_t seed = 0; seed < 30; ++seed) {
+    Rng rng(seed);
+    const ScopedLevel level(seed % 3);
+    const auto c = clustered_case<TypeParam>(rng, 250);
+    const Budget budget = seed % 2 == 0 ? Budget{1 + rng.below(20), c.shape.keys, 0, seed}
+                                        : Budget{c.shape.keys, rng.below(20), 0, seed};
+    Results<TypeParam> got(c), expected(c);
+    run_forward(c, budget, got);
+    reference::forward<TypeParam>(c.problem(), {expected.o.rows(), expected.lse.rows()});
+    reference::vjp<TypeParam>(c.problem(), c.cotangents(),
+                              {expected.q.rows(), expected.k.rows(), expected.v.rows()});
+    run_vjp(c, budget, expected.saved(), got);
+    const double tolerance = sizeof(TypeParam) == 8 ? 1e-9 : 5e-4;
+    for (const auto& [a, b] : {std::pair{&got.o, &expected.o}, std::pair{&got.q, &expected.q},
+                               std::pair{&got.k, &expected.k}, std::pair{&got.v, &expected.v}}) {
+      EXPECT_LT(deviation(*a, *b), tolerance) << seed << ": " << c.text();
+      EXPECT_EQ(a->written(), b->written()) << seed << ": " << c.text();
+    }
+    EXPECT_LT(deviation(got.lse, expected.lse), tolerance) << seed << ": " << c.text();
+  }
+}
+
+// Every allowed key is in one cluster; queries take the clusters of highest rank, no more than the budget
+// wants.
+TYPED_TEST(ClusteredAttention, ChoosesTheBestClustersUpToTheBudget) {
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Rng rng(seed);
+    auto c = clustered_case<TypeParam>(rng, 250);
+    c.is_causal = false;
+    const Budget budget{1 + rng.below(40), rng.below(c.shape.keys + 1), 0, seed};
+    const Shape& s = c.shape;
+    for (std::int64_t kh = 0; kh < s.kv_heads; ++kh) {
+      const Choice choice = choose(c.problem(), budget, kh);
+      std::set<std::int64_t> seen;
+      std::size_t members = 0;
+      for (const auto& cluster : choice.members) {
+        members += cluster.size();
+        seen.insert(cluster.begin(), cluster.end());
+      }
+      std::size_t allowed = 0;
+      for (std::int64_t j = 0; j < s.keys; ++j)
+        if (s.queries > 0 && is_allowed(c.mask(), kh, 0, j)) {
+          ++allowed;
+          EXPECT_TRUE(seen.contains(j)) << seed;
+        }
+      EXPECT_EQ(members, s.queries > 0 ? allowed : members) << seed;
+      for (std::size_t row = 0; row < choice.taken.size(); ++row) {
+        const std::int64_t h = kh * s.readers() + static_cast<std::int64_t>(row) / s.queries,
+                           i = static_cast<std::int64_t>(row) % s.queries;
+        std::vector<std::pair<double, std::int64_t>> taken;
+        double best_left = -1e30, high = -1e30, low = 1e30;
+        std::int64_t keys = 0;
+        for (std::size_t cluster = 0; cluster < choice.members.size(); ++cluster) {
+          const auto& of = choice.members[cluster];
+          if (of.empty()) continue;
+          const auto mean = mean_row(c.problem().k, kh, of, s.head_size);
+          const auto shift = mean_of_allowed(c.problem(), kh);
+          double score = choice.rank[cluster];
+          for (std::int64_t x = 0; x < s.head_size; ++x)
+            score += c.scale / std::log(2) * c.q.at(h, i, x) *
+                     (mean[static_cast<std::size_t>(x)] - shift[static_cast<std::size_t>(x)]);
+          high = std::max(high, score), low = std::min(low, score);
+          if (choice.taken[row][cluster]) {
+            taken.emplace_back(score, static_cast<std::int64_t>(of.size()));
+            keys += taken.back().second;
+          } else {
+            best_left = std::max(best_left, score);
+          }
+        }
+        const double close = 1e-4 * (1 + high - low);
+        EXPECT_GE(keys, std::min<std::int64_t>(budget.exact_keys, static_cast<std::int64_t>(members)));
+        std::int64_t surely = 0;  // those above the last one taken
+        double last = 1e30;
+        for (const auto& [score, size] : taken) last = std::min(last, score);
+        for (const auto& [score, size] : taken) surely += score > last + close ? size : 0;
+        EXPECT_LE(best_left, last + close) << seed << " " << row;
+        EXPECT_TRUE(taken.empty() || surely < budget.exact_keys) << seed << " " << row;
+      }
+    }
+  }
+}
+
+TYPED_TEST(ClusteredAttention, HasTheSameBitsForEveryNumberOfThreads) {
+  for (std::uint64_t seed = 0; seed < 8; ++seed) {
+    Rng rng(seed);
+    const auto c = clustered_case<TypeParam>(rng, 500);
+    const Budget budget{1 + rng.below(40), 1 + rng.below(80), seed % 3 == 0 ? 20 : 0, seed};
+    Results<TypeParam> alone(c);
+    run_forward(c, budget, alone);
+    run_vjp(c, budget, alone.saved(), alone);
+    for (const int threads : {2, 5}) {
+      Pool pool{threads};
+      Results<TypeParam> together(c);
+      run_forward(c, budget, together, pool.parallel());
+      run_vjp(c, budget, together.saved(), together, pool.parallel());
+      EXPECT_TRUE(alone.o == together.o && alone.lse == together.lse && alone.q == together.q &&
+                  alone.k == together.k && alone.v == together.v)
+          << seed << ": " << c.text() << ", " << threads << " threads";
+    }
+  }
+}
+
+// All queries sampled: the pilot's errors are those of dQ itself.
+TYPED_TEST(ClusteredAttention, PilotOfAllRowsIsTheErrorOfDq) {
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    Rng rng(seed);
+    const ScopedLevel level(seed % 3);
+    const auto c = clustered_case<TypeParam>(rng, 250);
+    const std::int64_t clusters = 1 + rng.below(30);
+    const std::int64_t window = seed % 3 == 0 ? 9 : 0;
+    const std::vector<Budget> budgets{
+        {clusters, 0, window, seed}, {clusters, 20, window, seed}, {clusters, 60, window, seed}};
+    Results<TypeParam> exact(c);
+    reference::forward<TypeParam>(c.problem(), {exact.o.rows(), exact.lse.rows()});
+    reference::vjp<TypeParam>(c.problem(), c.cotangents(), {exact.q.rows(), exact.k.rows(), exact.v.rows()});
+    std::vector<double> numbers, errors(budgets.size(), -1.0);
+    for (std::int64_t h = 0; h < c.shape.heads; ++h)
+      for (std::int64_t i = 0; i < c.shape.queries; ++i)
+        for (std::int64_t x = 0; x < c.shape.head_size; ++x) numbers.push_back(exact.q.at(h, i, x));
+    const clustered::Pilot pilot{c.shape.queries, seed};
+    Bytes bytes(clustered::pilot_workspace<TypeParam>(c.problem(), budgets, pilot, 1));
+    clustered::pilot<TypeParam>(c.problem(), budgets, pilot, exact.saved(), c.cotangents(), errors, {},
+                                bytes.span());
+    EXPECT_TRUE(bytes.is_whole());
+    for (std::size_t b = 0; b < budgets.size(); ++b) {
+      Results<TypeParam> got(c);
+      run_vjp(c, budgets[b], exact.saved(), got);
+      EXPECT_NEAR(errors[b], distance(got.q, numbers), 1e-3 * errors[b] + kTolerance<TypeParam>)
+          << seed << ": " << c.text() << " budget " << b;
+    }
+  }
+}
+
+TEST(ClusteredAttentionCorners, EqualKeysAndEmptyShapesAndAbsentResults) {
+  for (const Shape& shape : {Shape{2, 2, 0, 5, 8, 8}, Shape{2, 2, 5, 0, 8, 8}, Shape{0, 0, 5, 5, 8, 8},
+                             Shape{2, 1, 1, 1, 8, 8}, Shape{4, 2, 150, 150, 8, 16}}) {
+    Rng rng(3);
+    Case<double> c;
+    c.shape = shape;
+    c.is_causal = shape.queries == 150;
+    fill(c, rng);
+    c.k.fill([](auto...) { return 0.5; });
+    Results<double> got(c), expected(c);
+    const Budget budget{16, 4, 0, 1};
+    run_forward(c, budget, got);
+    reference::forward<double>(c.problem(), {expected.o.rows(), expected.lse.rows()});
+    EXPECT_LT(deviation(got.lse, expected.lse), 1e-12);
+    EXPECT_LT(deviation(got.o, expected.o), 1e-12);
+    run_vjp(c, budget, expected.saved(), got);
+    EXPECT_EQ(got.k.written(), shape.kv_heads * shape.keys * shape.head_size);
+    Bytes bytes(clustered::vjp_workspace(c.problem(), budget, 1));
+    Results<double> alone(c);
+    clustered::vjp<double>(c.problem(), budget, expected.saved(), c.cotangents(), {{}, alone.k.rows(), {}},
+                           {}, bytes.span());
+    EXPECT_TRUE(alone.k == got.k);
+    EXPECT_EQ(alone.q.written() + alone.v.written(), 0);
+  }
+}
+
+TEST(ClusteredAttentionCorners, DerivativesAreLinearInTheCotangents) {
+  Rng rng(5);
+  Case<double> c;
+  c.shape = {2, 1, 200, 180, 16, 8};
+  fill(c, rng);
+  const Budget budget{20, 30, 0, 2};
+  Results<double> exact(c), once(c), twice(c);
+  reference::forward<double>(c.problem(), {exact.o.rows(), exact.lse.rows()});
+  run_vjp(c, budget, exact.saved(), once);
+  for (Array<double>* array : {&c.g, &c.glse})
+    array->fill([&](std::int64_t h, std::int64_t i, std::int64_t x) { return -8 * array->at(h, i, x); });
+  run_vjp(c, budget, exact.saved(), twice);
+  for (const auto& [a, b] : {std::pair{&once.q, &twice.q}, {&once.k, &twice.k}, {&once.v, &twice.v}}) {
+    a->fill([&](std::int64_t h, std::int64_t i, std::int64_t x) { return -8 * a->at(h, i, x); });
+    EXPECT_LT(deviation(*b, *a), 1e-14);
+  }
+}
+
+TEST(ClusteredAttentionCorners, CostGrowsWithTheBudgetAndFallsWithTheLength) {
+  const Shape shape{12, 12, 4096, 4096, 32, 32};
+  const double small = clustered::relative_cost(shape, false, {64, 200, 0, 0});
+  EXPECT_LT(small, clustered::relative_cost(shape, false, {64, 800, 0, 0}));
+  EXPECT_LT(small, clustered::relative_cost(shape, false, {128, 200, 0, 0}));
+  EXPECT_LT(small, clustered::relative_cost(shape, true, {64, 200, 0, 0}));
+  EXPECT_GT(small, clustered::relative_cost({12, 12, 16384, 16384, 32, 32}, false, {64, 200, 0, 0}));
+}
+
+}  // namespace loipe::attention::testing
