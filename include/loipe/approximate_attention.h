@@ -54,7 +54,8 @@ struct AttentionHeadReport {
   int escalations;     ///< plans that missed the tolerance before this one
   std::int64_t guarded_rows;
   MeasuredError o, dq, dk, dv;
-  std::string column_audit;  ///< how dk and dv were measured: "none", "exact columns", "pairs"
+  /// How dk and dv were measured: "none", "exact columns", "columns with approximate normalisers", "pairs".
+  std::string column_audit;
   /// No error is larger, whatever the data; infinite where there is no useful bound.
   double bound_o, bound_dq, bound_dk, bound_dv;
 };

@@ -14,7 +14,8 @@ std::int64_t whole(double number) { return static_cast<std::int64_t>(number); }
 }  // namespace
 
 AttentionHeadReport public_report(const attention::approximate::HeadReport& r) {
-  constexpr const char* kColumnAudits[] = {"none", "exact columns", "pairs"};
+  constexpr const char* kColumnAudits[] = {"none", "exact columns", "columns with approximate normalisers",
+                                           "pairs"};
   const auto method = [](double code) { return static_cast<AttentionMethod>(whole(code)); };
   return {.forward = method(r.method),
           .backward = method(r.backward_method),

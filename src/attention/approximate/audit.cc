@@ -2,6 +2,7 @@
 #include "attention/approximate/audit.h"
 
 #include "attention/approximate/heads.h"
+#include "attention/approximate/settings.h"
 
 namespace loipe::attention::approximate {
 
@@ -14,10 +15,9 @@ Measured measured(const certificate::Estimate& estimate) {
   return {estimate.value, estimate.low, estimate.high};
 }
 
-ColumnAudit column_audit(const certificate::Audit& audit) {
-  if (audit.k.kind == Kind::none) return ColumnAudit::none;
-  return audit.k.kind == Kind::sampled_columns ? ColumnAudit::exact_columns : ColumnAudit::pairs;
-}
+/// Normalisers that are off by a part epsilon of themselves move exact columns by about that part. So they
+/// serve where O, which shares their errors, is closer than this.
+constexpr double kCloseForward = 0.05;
 
 }  // namespace
 
@@ -36,16 +36,32 @@ void Audit<E>::forward(const Problem<E>& head, Rows<const E> o, HeadReport& repo
 
 template <class E>
 void Audit<E>::backward(const Problem<E>& head, const Cotangents<E>& cotangents,
-                        const certificate::Approximate<E>& results, const certificate::ExactForward<E>& exact,
+                        const certificate::Approximate<E>& results, Rows<const E> lse,
                         const certificate::Polynomial<E>& polynomial, HeadReport& report,
                         const Parallel& parallel) const {
-  const certificate::Audit audit =
-      certificate::audit<E>(head, cotangents, results, exact, polynomial, {}, parallel, workspace_);
-  if (audit.o.kind != Kind::none) report.o = measured(audit.o);
-  report.dq = measured(audit.q);
-  report.dk = measured(audit.k);
-  report.dv = measured(audit.v);
-  report.column_audit = static_cast<double>(column_audit(audit));
+  const auto run = [&](const certificate::Approximate<E>& audited, const certificate::ExactForward<E>& exact,
+                       const certificate::Polynomial<E>& pairs) {
+    return certificate::audit<E>(head, cotangents, audited, exact, pairs, {}, parallel, workspace_);
+  };
+  const InputCotangents<E> of_queries{results.input.q, {}, {}, {}},
+      of_keys{{}, results.input.k, results.input.v, {}};
+  const auto set_columns = [&](const certificate::Audit& audit, ColumnAudit kind) {
+    report.dk = measured(audit.k);
+    report.dv = measured(audit.v);
+    report.column_audit = static_cast<double>(kind);
+  };
+  if (report.method == static_cast<double>(Method::exact)) {
+    const certificate::Audit all = run({{}, results.input}, {results.o, lse}, {});
+    report.dq = measured(all.q);
+    return set_columns(all, ColumnAudit::exact_columns);
+  }
+  const certificate::Audit rows = run({results.o, of_queries}, {}, {});
+  report.o = measured(rows.o);
+  report.dq = measured(rows.q);
+  if (report.o.value <= kCloseForward)
+    return set_columns(run({{}, of_keys}, {results.o, lse}, {}), ColumnAudit::approximate_columns);
+  const certificate::Audit pairs = run({results.o, of_keys}, {}, polynomial);
+  set_columns(pairs, pairs.k.kind == Kind::none ? ColumnAudit::none : ColumnAudit::pairs);
 }
 
 template class Audit<float>;

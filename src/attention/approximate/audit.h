@@ -18,10 +18,11 @@ class Audit {
 
   /// Sampled rows of O.
   void forward(const Problem<E>& head, Rows<const E> o, HeadReport& report, const Parallel& parallel) const;
-  /// Sampled rows of dQ, and of O unless that is exact; of dK and dV sampled columns after an exact forward
-  /// pass, else what pairs of sampled rows tell, if that can be had.
+  /// Sampled rows of dQ, and of O unless that is exact; sampled columns of dK and dV. Where the forward pass
+  /// was approximate, these take its normalisers for exact, as long as its O is close; else pairs of rows
+  /// have to do. Needs report.method; o and lse are those of the forward pass.
   void backward(const Problem<E>& head, const Cotangents<E>& cotangents,
-                const certificate::Approximate<E>& results, const certificate::ExactForward<E>& exact,
+                const certificate::Approximate<E>& results, Rows<const E> lse,
                 const certificate::Polynomial<E>& polynomial, HeadReport& report,
                 const Parallel& parallel) const;
 

@@ -14,7 +14,12 @@ struct Measured {
 };
 
 /// How the errors of dK and dV were measured.
-enum class ColumnAudit : std::uint8_t { none, exact_columns, pairs };
+enum class ColumnAudit : std::uint8_t {
+  none,
+  exact_columns,        ///< after an exact forward pass
+  approximate_columns,  ///< exact but for the normalisers and O of the approximate forward pass
+  pairs,                ///< what pairs of exact rows agree on: unbiased, widely scattered
+};
 
 /// What was done for one head of keys, and how far off it is. All members are doubles, so that rows of
 /// reports are an array of numbers, and can be the result of an op.

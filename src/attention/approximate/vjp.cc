@@ -102,6 +102,7 @@ class Backward {
   /// Exact derivatives. Of an approximate forward pass nothing is of use to them.
   void give_up(HeadReport& report, planner::Reason reason) {
     report.backward_method = kExact;
+    report.dq = report.dk = report.dv = {0, 0, 0};
     if (report.method == kExact) report.clusters = report.exact_keys = 0;
     report.predicted_error = 0;
     report.work = work_of(1);
@@ -139,10 +140,7 @@ class Backward {
       measure(reports, head);
       if (settings.method != Method::automatic || worst_of(report) <= settings.tolerance) return;
       report.escalations += 1;
-      if (!spend_more(report, settings)) {
-        give_up(report, planner::Reason::given_up);
-        report.dq = report.dk = report.dv = {0, 0, 0};
-      }
+      if (!spend_more(report, settings)) give_up(report, planner::Reason::given_up);
       run_alike(reports, {head, 1});
     }
   }
@@ -151,20 +149,18 @@ class Backward {
     HeadReport& report = reports[static_cast<std::size_t>(head)];
     const HeadRange one{head, 1};
     const std::int64_t first = first_reader(head);
-    const Rows<const E> o = from_head(saved_->o, first);
-    certificate::ExactForward<E> exact;
-    if (report.method == kExact) exact = {o, from_head(saved_->lse, first)};
     const almost_linear::Approximation approximation = choices_.approximation(reports, one);
     certificate::Polynomial<E> polynomial;
     if (report.backward_method == kLinear)
       polynomial = {&approximation, from_head(saved_->statistics, first)};
     audit_.backward(some_heads(problem_, one), some_heads(*cotangents_, problem_.shape, one),
-                    {o, some_heads(*results_, problem_.shape, one)}, exact, polynomial, report, *parallel_);
+                    {from_head(saved_->o, first), some_heads(*results_, problem_.shape, one)},
+                    from_head(saved_->lse, first), polynomial, report, *parallel_);
   }
 
   /// What pairs of sampled rows tell of dK and dV scatters too widely to decide by.
   static double worst_of(const HeadReport& report) {
-    if (report.column_audit != static_cast<double>(ColumnAudit::exact_columns)) return report.dq.value;
+    if (report.column_audit == static_cast<double>(ColumnAudit::pairs)) return report.dq.value;
     return std::max({report.dq.value, report.dk.value, report.dv.value});
   }
 
