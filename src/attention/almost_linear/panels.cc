@@ -40,8 +40,13 @@ typename PanelPacking<E>::Source PanelPacking<E>::source(const Rows<const E>& fr
                                                          std::int64_t columns, std::int64_t width,
                                                          E* scratch) const {
   const bool is_whole = range.count == g_.lanes && columns == width && from && from.column_stride == 1;
-  if (is_whole && key_block(range.is_allowed, range.count) == KeyBlock::all_allowed)
-    return {from.at(range.head, range.first), from.row_stride, false};
+  if (is_whole && key_block(range.is_allowed, range.count) == KeyBlock::all_allowed) {
+    const E* const rows = from.at(range.head, range.first);
+    // The next panel is likely to be read next.
+    for (std::int64_t row = g_.lanes; row < 2 * g_.lanes; ++row)
+      __builtin_prefetch(rows + row * from.row_stride);
+    return {rows, from.row_stride, false};
+  }
   load_rows(from, range, columns, scratch, width, g_.lanes);
   return {scratch, width, true};
 }
