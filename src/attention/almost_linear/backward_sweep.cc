@@ -25,14 +25,13 @@ template <class E>
 typename BackwardSweep<E>::Memory BackwardSweep<E>::take(Arena& arena) const {
   Memory m{};
   m.keys = sweep_.take_keys(arena);
-  for (std::int64_t panel = 0; panel < g().panels; ++panel)
-    m.queries[panel] = sweep_.packing.take_queries(arena, true);
+  m.queries = sweep_.packing.take_queries(g().panels, true, arena);
   m.pairs = sweep_.pairs.take(arena);
   m.d_x = arena.take<E>(g().panel_of(g().size));
   m.d_v = arena.take<E>(g().panel_of(g().value_size));
+  m.d_out = arena.take<E>(g().panel_of(g().head_size));
   m.dk = arena.take<E>(g().chunk * g().size);
   m.dv = arena.take<E>(g().chunk * g().value_size);
-  m.rows = arena.take<E>(g().panel_of(std::max(g().head_size, g().value_size)));
   return m;
 }
 
@@ -100,8 +99,12 @@ void BackwardSweep<E>::compute_row(std::int64_t head, std::int64_t i) const {
   reciprocal = 1 / denominator;
   if (denominator <= std::numeric_limits<E>::min()) return;
   E mean = 0;
-  for (std::int64_t column = 0; c.o && column < s.value_size; ++column)
-    mean += get(c.o, head, i, column) * get(backward_.saved.o, head, i, column);
+  const Rows<const E>& o = backward_.saved.o;
+  if (c.o && c.o.column_stride == 1 && o.column_stride == 1)
+    mean = g().kernels.dot(c.o.at(head, i), o.at(head, i), s.value_size);
+  else
+    for (std::int64_t column = 0; c.o && column < s.value_size; ++column)
+      mean += get(c.o, head, i, column) * get(o, head, i, column);
   of_denominator = ((c.lse ? get(c.lse, head, i, 0) : E{0}) - mean) * reciprocal;
 }
 
@@ -118,15 +121,15 @@ void BackwardSweep<E>::load_queries(std::int64_t head, std::int64_t first, const
 template <class E>
 void BackwardSweep<E>::add_queries(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
                                    const Memory& m) const {
-  typename FeatureMaps<E>::Operand operands[Sweep<E>::KeyMemory::kPanels];
   const std::int64_t readers = g().problem.shape.readers();
   for (std::int64_t head = key_head * readers; head < (key_head + 1) * readers; ++head) {
     for (std::int64_t panel = 0; panel < g().panels; ++panel) {
-      const QueryPanel<E>& queries = m.queries[panel];
+      const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, panel);
       load_queries(head, chunk * g().chunk + panel * g().lanes, queries, m);
-      operands[panel] = {queries.x, nullptr, queries.d_blocks, queries.d + g().panel_of(g().value_size)};
+      m.keys.operands[panel] = {queries.x, nullptr, queries.d_blocks,
+                                queries.d + g().panel_of(g().value_size)};
     }
-    sweep_.features.add_to_state(operands, g().panels, continues || head > key_head * readers, state,
+    sweep_.features.add_to_state(m.keys.operands, g().panels, continues || head > key_head * readers, state,
                                  m.keys.features);
   }
 }
@@ -151,7 +154,7 @@ template <class E>
 void BackwardSweep<E>::run_query_panel(std::int64_t head, std::int64_t first, const E* state,
                                        const Memory& m) const {
   const std::int64_t key_head = g().problem.shape.key_head(head);
-  const QueryPanel<E>& queries = m.queries[0];
+  const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, 0);
   load_queries(head, first, queries, m);
   std::fill(m.d_x, m.d_x + g().panel_of(g().size), E{0});
   const bool has_q{backward_.results.q}, has_k{backward_.results.k}, has_v{backward_.results.v};
@@ -180,14 +183,13 @@ void BackwardSweep<E>::finish_queries(std::int64_t head, std::int64_t first, con
   const std::int64_t key_head = s.key_head(head), count = sweep_.packing.count_at(first, s.queries);
   const Rows<const E>& of_lse = backward_.cotangents.lse;
   const E* const centre = sweep_.centres.centre(key_head);
-  const E scale = static_cast<E>(g().problem.scale);
-  sweep_.packing.unpack_coordinates(key_head, m.d_x, m.rows, m.keys.scratch);
-  for (std::int64_t t = 0; t < count; ++t) {
-    const bool has_lse = of_lse && sweep_.centres.has_keys(key_head, first + t);
-    const E l = has_lse ? get(of_lse, head, first + t, 0) : E{0};
-    for (std::int64_t c = 0; c < s.head_size; ++c)
-      set(to, head, first + t, c, scale * (m.rows[t * g().head_size + c] + l * centre[c]));
+  E* const lanes = sweep_.packing.unproject(key_head, m.d_x, m.d_out);
+  for (std::int64_t t = 0; of_lse && g().approximation.is_centred && t < count; ++t) {
+    const E l = sweep_.centres.has_keys(key_head, first + t) ? get(of_lse, head, first + t, 0) : E{0};
+    for (std::int64_t c = 0; c < s.head_size; ++c) lanes[c * g().lanes + t] += l * centre[c];
   }
+  sweep_.packing.scale(lanes);
+  sweep_.packing.store(lanes, g().head_size, to, head, first, s.queries, s.head_size, m.keys.scratch);
 }
 
 /// F_k R gives dV, V R^T the features' share of dK; near queries what the window corrects.
@@ -198,7 +200,7 @@ void BackwardSweep<E>::run_keys(std::int64_t key_head, std::int64_t chunk, const
   const std::int64_t size = g().panel_of(g().size), value_size = g().panel_of(g().value_size);
   sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
   for (std::int64_t panel = 0; panel < g().panels; ++panel) {
-    const KeyPanel<E>& keys = m.keys.panels[panel];
+    const KeyPanel<E> keys = sweep_.packing.keys_at(m.keys.panels, panel);
     const typename FeatureMaps<E>::Operand operand{keys.x, keys.admitted(g().value_size, g().lanes), nullptr,
                                                    nullptr};
     std::fill(m.d_x, m.d_x + size, E{0});
@@ -221,6 +223,7 @@ template <class E>
 void BackwardSweep<E>::add_near_queries(std::int64_t key_head, std::int64_t chunk, const Memory& m) const {
   const Shape& s = g().problem.shape;
   const bool has_k{backward_.results.k}, has_v{backward_.results.v};
+  const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, 0);
   const std::int64_t lanes = g().lanes, begin = chunk * g().chunk;
   const std::int64_t reach = std::min(g().approximation.window, s.queries + s.keys) - 1;
   const std::int64_t low =
@@ -228,11 +231,12 @@ void BackwardSweep<E>::add_near_queries(std::int64_t key_head, std::int64_t chun
   const std::int64_t high = std::min(std::min(begin + g().chunk, s.keys) + reach, s.queries);
   for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
     for (std::int64_t first = low; first < high; first += lanes) {
-      load_queries(head, first, m.queries[0], m);
+      load_queries(head, first, queries, m);
       for (std::int64_t panel = 0; panel < g().panels; ++panel) {
         const std::int64_t distance = first - begin - panel * lanes;
         if (distance - lanes >= reach || distance + lanes <= -reach) continue;
-        sweep_.pairs.differentiate({key_head, distance, true}, m.queries[0], m.keys.panels[panel],
+        sweep_.pairs.differentiate({key_head, distance, true}, queries,
+                                   sweep_.packing.keys_at(m.keys.panels, panel),
                                    {nullptr, has_k ? m.dk + panel * g().panel_of(g().size) : nullptr,
                                     has_v ? m.dv + panel * g().panel_of(g().value_size) : nullptr},
                                    m.pairs);
@@ -254,8 +258,9 @@ void BackwardSweep<E>::finish_keys(std::int64_t key_head, std::int64_t chunk, bo
     const E* rows = m.dk + panel * g().panel_of(g().size);
     if (g().is_projected()) {
       g().kernels.transpose(rows, g().size, m.d_x, g().lanes, g().lanes, g().size);
-      sweep_.packing.unpack_coordinates(key_head, m.d_x, m.rows, m.keys.scratch);
-      rows = m.rows;
+      const E* const lanes = sweep_.packing.unproject(key_head, m.d_x, m.d_out);
+      g().kernels.transpose(lanes, g().lanes, m.keys.scratch, g().head_size, g().head_size, g().lanes);
+      rows = m.keys.scratch;
     }
     add_rows(backward_.results.k, key_head, first, rows, s.head_size, g().head_size, continues);
   }
@@ -267,6 +272,9 @@ void BackwardSweep<E>::add_rows(const Rows<E>& to, std::int64_t key_head, std::i
   const Problem<E>& p = g().problem;
   const std::uint8_t* const is_admitted = key_mask_at(p.mask, key_head, 0);
   const std::int64_t count = sweep_.packing.count_at(first, p.shape.keys);
+  if (is_admitted == nullptr && to.column_stride == 1 && columns % 4 == 0)
+    return g().kernels.write_rows(rows, width, to.at(key_head, first), to.row_stride, count, columns,
+                                  continues);
   for (std::int64_t t = 0; t < count; ++t, rows += width) {
     const bool is_masked = is_admitted != nullptr && is_admitted[first + t] == 0;
     E* const row = to.at(key_head, first + t);
@@ -317,9 +325,13 @@ void BackwardSweep<E>::share_centre(const Parallel& parallel) const {
   }
   for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int) {
     const double* const share = of_centre_keys_ + task / chunks * chunks * s.head_size;
-    for_each_key(task / chunks, task % chunks, [&](E* row) {
-      for (std::int64_t c = 0; c < s.head_size; ++c) row[c * dk.column_stride] += static_cast<E>(share[c]);
-    });
+    const auto add = [&](auto stride) {
+      for_each_key(task / chunks, task % chunks, [&](E* row) {
+        for (std::int64_t c = 0; c < s.head_size; ++c) row[c * stride] += static_cast<E>(share[c]);
+      });
+    };
+    if (dk.column_stride == 1) add(std::integral_constant<std::int64_t, 1>{});
+    else add(dk.column_stride);
   });
 }
 

@@ -28,11 +28,11 @@ class BackwardSweep {
   /// What a thread works in.
   struct Memory {
     typename Sweep<E>::KeyMemory keys;
-    QueryPanel<E> queries[Sweep<E>::KeyMemory::kPanels];
+    E* queries;  ///< of one chunk
     typename PairTiles<E>::Memory pairs;
     E *d_x, *d_v;  ///< [size][lanes], [value_size][lanes]
+    E* d_out;      ///< [head_size][lanes]
     E *dk, *dv;    ///< [chunk][size], [chunk][value_size]
-    E* rows;       ///< [lanes][the larger of head_size and value_size]
   };
   const Geometry<E>& g() const { return sweep_.geometry; }
   Memory take(Arena& arena) const;

@@ -31,16 +31,15 @@ void Centres<E>::sum(std::int64_t key_head, std::int64_t part) {
   std::fill(sums, sums + g_.head_size, 0.0);
   count = 0;
   const std::int64_t end = std::min((part + 1) * kKeysOfPart, p.shape.keys);
+  const auto add = [&](const E* row, auto stride) {
+    for (std::int64_t c = 0; c < p.shape.head_size; ++c) sums[c] += static_cast<double>(row[c * stride]);
+  };
   for (std::int64_t j = part * kKeysOfPart; j < end; ++j) {
     if (is_admitted != nullptr && is_admitted[j] == 0) continue;
     ++count;
     if (!g_.approximation.is_centred) continue;
-    const E* const row = p.k.at(key_head, j);
-    const auto add = [&](auto stride) {
-      for (std::int64_t c = 0; c < p.shape.head_size; ++c) sums[c] += static_cast<double>(row[c * stride]);
-    };
-    if (p.k.column_stride == 1) add(std::integral_constant<std::int64_t, 1>{});
-    else add(p.k.column_stride);
+    if (p.k.column_stride == 1) add(p.k.at(key_head, j), std::integral_constant<std::int64_t, 1>{});
+    else add(p.k.at(key_head, j), p.k.column_stride);
   }
 }
 

@@ -39,20 +39,20 @@ class ForwardSweep {
  private:
   struct Memory {
     typename Sweep<E>::KeyMemory keys;
-    QueryPanel<E> queries;
+    E* queries;
     typename PairTiles<E>::Memory pairs;
-    E* numerators;  ///< [pitch][lanes]
-    E* rows;        ///< [lanes][value_size]
+    E* numerators;   ///< [pitch][lanes]
+    E* reciprocals;  ///< [lanes]
   };
   const Geometry<E>& g() const { return sweep_.geometry; }
 
   Memory take(Arena& arena) const {
     Memory m{};
     m.keys = sweep_.take_keys(arena);
-    m.queries = sweep_.packing.take_queries(arena, false);
+    m.queries = sweep_.packing.take_queries(1, false, arena);
     m.pairs = sweep_.pairs.take(arena);
     m.numerators = arena.take<E>(g().panel_of(g().pitch));
-    m.rows = arena.take<E>(g().panel_of(g().value_size));
+    m.reciprocals = arena.take<E>(g().lanes);
     return m;
   }
 
@@ -60,18 +60,19 @@ class ForwardSweep {
                  const Memory& m) const {
     const Shape& s = g().problem.shape;
     const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.queries);
+    const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, 0);
     if (g().is_causal()) sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
     for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
       for (std::int64_t first = begin; first < end; first += g().lanes) {
-        sweep_.packing.load_queries(head, first, false, m.queries, m.keys.scratch);
+        sweep_.packing.load_queries(head, first, false, queries, m.keys.scratch);
         std::fill(m.numerators, m.numerators + g().panel_of(g().pitch), E{0});
         if (state != nullptr)
-          sweep_.features.apply_state(state, g().table.count(), {m.queries.x, nullptr, nullptr, nullptr},
+          sweep_.features.apply_state(state, g().table.count(), {queries.x, nullptr, nullptr, nullptr},
                                       g().pitch, true, m.numerators, m.keys.features);
         sweep_.for_each_key_panel(
             key_head, first, m.keys,
             [&](const typename PairTiles<E>::Tile& tile, const KeyPanel<E>& keys, std::int64_t) {
-              sweep_.pairs.add_weighted_values(tile, m.queries, keys, m.numerators, m.pairs);
+              sweep_.pairs.add_weighted_values(tile, queries, keys, m.numerators, m.pairs);
             });
         finish(results, head, first, m);
       }
@@ -84,25 +85,24 @@ class ForwardSweep {
     E* const denominators = m.numerators + g().panel_of(g().value_size);
     constexpr E kGuard = std::numeric_limits<E>::min();
     std::int64_t guarded = 0;
-    sweep_.packing.transpose_back(m.numerators, g().value_size, m.rows);
+    std::fill(m.reciprocals, m.reciprocals + g().lanes, E{0});
     for (std::int64_t t = 0; t < count; ++t) {
       const bool has_keys = sweep_.centres.has_keys(key_head, first + t);
       E denominator = has_keys ? denominators[t] : E{0};
       if (has_keys && denominator <= kGuard) denominator = kGuard, ++guarded;
-      if (results.o) {
-        const E* const row = m.rows + t * g().value_size;
-        for (std::int64_t c = 0; c < s.value_size; ++c)
-          set(results.o, head, first + t, c, has_keys ? row[c] / denominator : E{0});
-      }
+      if (has_keys) m.reciprocals[t] = 1 / denominator;
       if (results.denominator) set(results.denominator, head, first + t, 0, denominator);
-      if (results.lse) {
-        const double lse = std::log(static_cast<double>(denominator)) + shift(head, first + t);
-        set(results.lse, head, first + t, 0,
-            has_keys ? static_cast<E>(lse) : -std::numeric_limits<E>::infinity());
-      }
+      if (!results.lse) continue;
+      const double lse = std::log(static_cast<double>(denominator)) + shift(head, first + t);
+      set(results.lse, head, first + t, 0,
+          has_keys ? static_cast<E>(lse) : -std::numeric_limits<E>::infinity());
     }
     if (guarded > 0 && results.guarded_rows != nullptr)
       std::atomic_ref(results.guarded_rows[key_head]) += guarded;
+    if (!results.o) return;
+    g().kernels.adjust(m.numerators, g().value_size, nullptr, m.reciprocals);
+    sweep_.packing.store(m.numerators, g().value_size, results.o, head, first, s.queries, s.value_size,
+                         m.keys.scratch);
   }
 
   /// scale <q, centre>.

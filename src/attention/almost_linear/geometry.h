@@ -49,7 +49,7 @@ struct Geometry {
  private:
   /// A state costs a chunk as much as so many pairs of each of its tokens: many features, long chunks.
   static std::int64_t tokens_of_chunk(std::int64_t features) {
-    return features <= 256 ? 64 : features <= 2048 ? 128 : features <= 16384 ? 256 : 512;
+    return features <= 512 ? 64 : features <= 2048 ? 128 : features <= 16384 ? 256 : 512;
   }
 };
 

@@ -27,11 +27,15 @@ struct QueryPanel {
 template <class E>
 class PanelPacking {
  public:
-  PanelPacking(const Geometry<E>& geometry, const Centres<E>& centres) : g_(geometry), centres_(centres) {}
+  PanelPacking(const Geometry<E>& geometry, const Centres<E>& centres, Arena& arena);
+  void fill();
 
-  /// Memory for one panel; without cotangents the query panel has x alone.
-  KeyPanel<E> take_keys(Arena& arena) const;
-  QueryPanel<E> take_queries(Arena& arena, bool has_cotangents) const;
+  /// Memory for `panels` panels, and the panel at a place of it. Without cotangents a panel of queries has x
+  /// alone.
+  E* take_keys(std::int64_t panels, Arena& arena) const { return arena.take<E>(panels * key_numbers()); }
+  KeyPanel<E> keys_at(E* memory, std::int64_t panel) const;
+  E* take_queries(std::int64_t panels, bool has_cotangents, Arena& arena) const;
+  QueryPanel<E> queries_at(E* memory, std::int64_t panel) const;
   E* take_scratch(Arena& arena) const;
 
   void load_keys(std::int64_t key_head, std::int64_t first, const KeyPanel<E>& to, E* scratch) const;
@@ -40,22 +44,35 @@ class PanelPacking {
   /// d and d_blocks, from dL/do and the numbers of each row: dN = g / den, dden (of_denominators).
   void load_cotangents(const Rows<const E>& g, std::int64_t head, std::int64_t first, const E* reciprocals,
                        const E* of_denominators, const QueryPanel<E>& to, E* scratch) const;
-  /// rows [lanes][head_size] of what is [size][lanes], out of the projection.
-  void unpack_coordinates(std::int64_t key_head, const E* coordinates, E* rows, E* scratch) const;
-  /// rows [lanes][columns] of what is [columns][lanes].
-  void transpose_back(const E* in, std::int64_t columns, E* rows) const {
-    g_.kernels.transpose(in, g_.lanes, rows, columns, columns, g_.lanes);
-  }
+
+  /// [head_size][lanes] of coordinates [size][lanes], out of the projection, where there is one.
+  E* unproject(std::int64_t key_head, E* coordinates, E* scratch) const;
+  /// Times the scale, for [head_size][lanes].
+  void scale(E* lanes) const { g_.kernels.adjust(lanes, g_.head_size, nullptr, scales_); }
+  /// Writes tokens first .. of what is [columns][lanes]; `width` is the padded count of columns.
+  void store(const E* in, std::int64_t width, const Rows<E>& to, std::int64_t head, std::int64_t first,
+             std::int64_t tokens, std::int64_t columns, E* scratch) const;
   /// How many tokens a panel has of the `tokens` there are.
   std::int64_t count_at(std::int64_t first, std::int64_t tokens) const {
     return std::clamp<std::int64_t>(tokens - first, 0, g_.lanes);
   }
 
  private:
-  void pack_coordinates(std::int64_t key_head, const E* rows, E* to, E* scratch) const;
+  /// Rows of a panel: where they lie, or copied if they are not all there side by side.
+  struct Source {
+    const E* rows;
+    std::int64_t stride;
+    bool is_copied;  ///< and then with factor and shift
+  };
+  Source source(const Rows<const E>& from, const RowRange<E>& range, std::int64_t columns, std::int64_t width,
+                E* scratch) const;
+  std::int64_t key_numbers() const { return g_.panel_of(g_.size + g_.pitch + g_.value_size); }
+  std::int64_t query_numbers() const { return key_numbers() + g_.panel_of(g_.size); }
+  void project(std::int64_t key_head, const E* in, E* to) const;
 
   const Geometry<E>& g_;
   const Centres<E>& centres_;
+  E* scales_;  ///< [lanes]: the scale
 };
 
 }  // namespace loipe::attention::almost_linear

@@ -29,21 +29,26 @@ States<E>::States(const Geometry<E>& geometry, bool has_values, Arena& arena) : 
   slots_ = arena.take<E>(group_ * wave_ * g_.state_size());
   value_slots_ = arena.take<E>(has_own ? group_ * wave_ * value_features_ * g_.pitch : 0);
   if (!has_own) value_slots_ = nullptr;
-  weights_ = arena.take<E>(kv_heads * (degree_ + 1));
-  value_weights_ = arena.take<E>(kv_heads * (degree_ + 1));
+  weights_ = arena.take<E>(kv_heads * g_.table.count());
+  value_weights_ = arena.take<E>(has_own ? kv_heads * value_features_ : 0);
 }
 
-/// P has the weights a_p, its antiderivative a_{p-1} / p (its constant is of no consequence).
+/// P has the weights a_p p! / beta!, its antiderivative a_{p-1} / p instead of a_p (its constant is of no
+/// consequence).
 template <class E>
 void States<E>::fill() {
   const Approximation& a = g_.approximation;
   for (std::int64_t h = 0; h < g_.problem.shape.kv_heads; ++h) {
     const double* const of_p = a.coefficients + h * (a.degree + 1);
-    for (int p = 0; p <= degree_; ++p) {
-      const std::int64_t at = h * (degree_ + 1) + p;
-      value_weights_[at] = p <= a.degree ? static_cast<E>(of_p[p]) : E{0};
-      if (degree_ == a.degree) weights_[at] = value_weights_[at];
-      else weights_[at] = p > 0 ? static_cast<E>(of_p[p - 1] / p) : E{0};
+    int p = 0;
+    for (std::int64_t f = 0; f < g_.table.count(); ++f) {
+      while (f >= g_.table.monomials().end(p)) ++p;
+      const E multiplicity = g_.table.multiplicities()[f];
+      E& weight = weights_[h * g_.table.count() + f];
+      if (degree_ == a.degree) weight = static_cast<E>(of_p[p]) * multiplicity;
+      else weight = p > 0 ? static_cast<E>(of_p[p - 1] / p) * multiplicity : E{0};
+      if (value_slots_ != nullptr && f < value_features_)
+        value_weights_[h * value_features_ + f] = static_cast<E>(of_p[p]) * multiplicity;
     }
   }
 }
@@ -67,24 +72,18 @@ void States<E>::for_each_part(const Parallel& parallel, std::int64_t heads, Body
 /// weights, into the slot.
 template <class E>
 void States<E>::exchange(const Part& part, std::int64_t key_head, std::int64_t position, bool counts) {
-  E* const running = running_ + part.head * g_.state_size();
-  E *const slot = this->slot(part.head, position), *const values = value_slot(part.head, position);
-  int p = 0;
-  for (std::int64_t f = part.first; f < part.end; ++f) {
-    while (f >= g_.table.monomials().end(p)) ++p;
-    const E multiplicity = g_.table.multiplicities()[f];
-    const E weight = weights_[key_head * (degree_ + 1) + p] * multiplicity;
-    const std::int64_t begin = f * g_.pitch, end = begin + g_.pitch;
-    if (value_slots_ != nullptr && f < value_features_) {
-      const E value_weight = value_weights_[key_head * (degree_ + 1) + p] * multiplicity;
-      for (std::int64_t i = begin; i < end; ++i) values[i] = running[i] * value_weight;
-    }
-    for (std::int64_t i = begin; i < end; ++i) {
-      const E added = counts ? slot[i] : E{0};
-      slot[i] = running[i] * weight;
-      running[i] += added;
-    }
+  const std::int64_t at = part.first * g_.pitch;
+  E* const running = running_ + part.head * g_.state_size() + at;
+  if (value_slots_ != nullptr) {
+    E* const values = value_slot(part.head, position) + at;
+    const E* const weights = value_weights_ + key_head * value_features_ + part.first;
+    for (std::int64_t row = 0; row < std::min(part.end, value_features_) - part.first; ++row)
+      for (std::int64_t c = row * g_.pitch; c < (row + 1) * g_.pitch; ++c)
+        values[c] = running[c] * weights[row];
   }
+  g_.kernels.exchange({running, slot(part.head, position) + at,
+                       weights_ + key_head * g_.table.count() + part.first, part.end - part.first, g_.pitch,
+                       counts});
 }
 
 template <class E>

@@ -53,7 +53,8 @@ class States {
   int degree_;  ///< of the features
   std::int64_t value_features_, group_, wave_;
   E *running_, *slots_, *value_slots_;
-  E *weights_, *value_weights_;  ///< [kv_heads][degree + 1]
+  E* weights_;        ///< [kv_heads][features]
+  E* value_weights_;  ///< [kv_heads][value_features]
 };
 
 }  // namespace loipe::attention::almost_linear

@@ -12,12 +12,12 @@ namespace loipe::attention::almost_linear {
 template <class E>
 class Sweep {
  public:
-  /// What a thread has of keys; panels of one chunk, which queries of the same chunk see pair by pair.
+  /// What a thread has of keys.
   struct KeyMemory {
-    static constexpr std::int64_t kPanels = 128;
-    KeyPanel<E> panels[kPanels];
-    KeyPanel<E> near;  ///< one of another chunk
+    E* panels;  ///< of one chunk, which queries of the same chunk see pair by pair
+    E* near;    ///< a panel of another chunk
     E* scratch;
+    typename FeatureMaps<E>::Operand* operands;  ///< [panels]
     typename FeatureMaps<E>::Memory features;
   };
 
@@ -25,7 +25,7 @@ class Sweep {
         Arena& arena)
       : geometry(problem, approximation, feature_degree, arena),
         centres(geometry, arena),
-        packing(geometry, centres),
+        packing(geometry, centres, arena),
         features(geometry),
         pairs(geometry, arena),
         states(geometry, has_values, arena) {}
@@ -34,6 +34,7 @@ class Sweep {
 
   void prepare(const Parallel& parallel) {
     geometry.table.fill();
+    packing.fill();
     pairs.fill();
     states.fill();
     centres.compute(parallel);
@@ -41,30 +42,30 @@ class Sweep {
 
   KeyMemory take_keys(Arena& arena) const {
     KeyMemory m{};
-    for (std::int64_t panel = 0; panel < geometry.panels; ++panel) m.panels[panel] = packing.take_keys(arena);
-    m.near = packing.take_keys(arena);
+    m.panels = packing.take_keys(geometry.panels, arena);
+    m.near = packing.take_keys(1, arena);
     m.scratch = packing.take_scratch(arena);
+    m.operands = arena.take<typename FeatureMaps<E>::Operand>(geometry.panels);
     m.features = features.take(arena);
     return m;
   }
 
   void load_keys_of_chunk(std::int64_t key_head, std::int64_t chunk, const KeyMemory& m) const {
     for (std::int64_t panel = 0; panel < geometry.panels; ++panel)
-      packing.load_keys(key_head, chunk * geometry.chunk + panel * geometry.lanes, m.panels[panel],
-                        m.scratch);
+      packing.load_keys(key_head, chunk * geometry.chunk + panel * geometry.lanes,
+                        packing.keys_at(m.panels, panel), m.scratch);
   }
 
   /// state (+)= sum over the chunk's keys of F (v, 1).
   void add_keys(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
                 const KeyMemory& m) const {
     load_keys_of_chunk(key_head, chunk, m);
-    typename FeatureMaps<E>::Operand operands[KeyMemory::kPanels];
     for (std::int64_t panel = 0; panel < geometry.panels; ++panel) {
-      const KeyPanel<E>& keys = m.panels[panel];
+      const KeyPanel<E> keys = packing.keys_at(m.panels, panel);
       const E* const admitted = keys.admitted(geometry.value_size, geometry.lanes);
-      operands[panel] = {keys.x, admitted, keys.blocks, admitted};
+      m.operands[panel] = {keys.x, admitted, keys.blocks, admitted};
     }
-    features.add_to_state(operands, geometry.panels, continues, state, m.features);
+    features.add_to_state(m.operands, geometry.panels, continues, state, m.features);
   }
 
   /// Add(key_head, chunk of keys, continues, state, thread) for all chunks of keys whose state is read, and
@@ -90,14 +91,16 @@ class Sweep {
                        keys = geometry.problem.shape.keys, window = geometry.approximation.window;
     if (geometry.is_causal())
       for (std::int64_t key = begin; key <= first && key < keys; key += lanes)
-        body({key_head, first - key, false}, m.panels[(key - begin) / lanes], (key - begin) / lanes);
+        body({key_head, first - key, false}, packing.keys_at(m.panels, (key - begin) / lanes),
+             (key - begin) / lanes);
     if (window <= 0) return;
     const std::int64_t reach = std::min(window, geometry.problem.shape.queries + keys) - 1;
     const std::int64_t low = std::max<std::int64_t>(first - reach, 0) / lanes * lanes;
     const std::int64_t high = std::min(geometry.is_causal() ? begin : first + lanes + reach, keys);
     for (std::int64_t key = low; key < high; key += lanes) {
-      packing.load_keys(key_head, key, m.near, m.scratch);
-      body({key_head, first - key, true}, m.near, std::int64_t{-1});
+      const KeyPanel<E> near = packing.keys_at(m.near, 0);
+      packing.load_keys(key_head, key, near, m.scratch);
+      body({key_head, first - key, true}, near, std::int64_t{-1});
     }
   }
 

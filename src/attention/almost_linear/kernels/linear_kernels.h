@@ -100,6 +100,16 @@ struct PairWeights {
   T* slopes;              ///< [keys][lanes], derivatives by x; not scores
 };
 
+/// Of each row and column, slot becomes running times the row's weight, and running grows by what was in the
+/// slot if that counts.
+template <class T>
+struct StateExchange {
+  T *running, *slot;  ///< [rows][pitch]
+  const T* weights;   ///< [rows]
+  std::ptrdiff_t rows, pitch;
+  bool counts;
+};
+
 template <class T>
 struct KernelsOf {
   std::ptrdiff_t lanes;
@@ -109,12 +119,20 @@ struct KernelsOf {
   void (*multiply_rows)(const LaneProduct<T>&);
   void (*multiply_tokens)(const TokenProduct<T>&);
   void (*weigh_pairs)(const PairWeights<T>&);
-  /// out[column][row] = in[row][column]; `rows` and `columns` are multiples of 4.
+  /// out[column][row] = in[row][column]; one of both is a multiple of the vectors' width, the other of 4.
   void (*transpose)(const T* in, std::ptrdiff_t in_row, T* out, std::ptrdiff_t out_row, std::ptrdiff_t rows,
                     std::ptrdiff_t columns);
-  /// Column blocks of rows[lanes][columns]: [columns / width][lanes][width] with the width of a vector; of
-  /// half a vector that remains, two tokens interleaved, [lanes / 2][width / 2][2].
-  void (*pack_columns)(const T* rows, std::ptrdiff_t columns, T* out);
+  /// x[row][lanes] becomes (x - shift[row]) factors[lane]; null: 0 and 1.
+  void (*adjust)(T* x, std::ptrdiff_t rows, const T* shift, const T* factors);
+  /// Column blocks of in[lanes][columns], times factors[lane] unless null: [columns / width][lanes][width]
+  /// with the width of a vector; of half a vector that remains, two tokens interleaved, [lanes / 2][width /
+  /// 2][2].
+  void (*pack_columns)(const T* in, std::ptrdiff_t in_row, std::ptrdiff_t columns, const T* factors, T* out);
+  /// to[row][column] = from[row][column], added if `accumulate`; columns in multiples of 4.
+  void (*write_rows)(const T* from, std::ptrdiff_t from_row, T* to, std::ptrdiff_t to_row,
+                     std::ptrdiff_t rows, std::ptrdiff_t columns, bool accumulate);
+  void (*exchange)(const StateExchange<T>&);
+  T (*dot)(const T* a, const T* b, std::ptrdiff_t count);
 };
 
 struct Kernels {
