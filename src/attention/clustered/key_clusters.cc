@@ -11,11 +11,6 @@ constexpr std::int64_t kAssigned = 1024;  ///< keys that one task assigns
 /// Spreads below so many times the mean one are raised to that: they are rounding errors.
 constexpr double kSmallestSpread = 1e-3;
 
-template <class T>
-T* take_for_assigning(std::int64_t lanes, std::int64_t features, Arena& arena) {
-  return arena.take<T>(2 * lanes * features + 2 * lanes);
-}
-
 }  // namespace
 
 template <class E>
@@ -27,12 +22,11 @@ KeyClusters<Accumulator<E>> KeyClustering<E>::take(const Plan<E>& plan, Arena& a
     *numbers = arena.take<std::int32_t>(keys);
   c.allowed_before = arena.take<std::int32_t>(keys + 1);
   c.begin = arena.take<std::int32_t>(plan.rows + 1);
-  c.distance = arena.take<T>(keys);
   c.k = arena.take<T>(keys * d), c.v = arena.take<T>(keys * dv);
   c.rank = arena.take<T>(plan.rows);
   c.before = arena.take<std::int32_t>(means), c.until = arena.take<std::int32_t>(means);
   c.k_mean = arena.take<T>(means * d), c.v_mean = arena.take<T>(means * dv), c.count = arena.take<T>(means);
-  c.metric.factor = arena.take<T>(d * d);
+  c.metric = take_metric(plan, arena);
   c.centres = take_centres(plan, arena);
   return c;
 }
@@ -53,7 +47,7 @@ KeyClustering<E>::KeyClustering(const Plan<E>& plan, std::int64_t heads_at_once,
   }
   Arena centres, assigning;
   take_kmeans_memory(plan, centres);
-  take_for_assigning<T>(plan.lanes, features_of(plan), assigning);
+  take_assign_memory(plan, assigning);
   memory_ = ThreadMemory(arena, std::max(centres.used(), assigning.used()), threads);
 }
 
@@ -93,15 +87,11 @@ void KeyClustering<E>::assign_range(std::int64_t key_head, std::int64_t range, c
   const std::int64_t begin = std::min(range * kAssigned, c.allowed);
   const std::int64_t count = std::min(kAssigned, c.allowed - begin);
   if (c.allowed <= plan_.clusters) {  // each is its own centre
-    for (std::int64_t n = begin; n < begin + count; ++n) {
-      c.cluster[n] = static_cast<std::int32_t>(n);
-      c.distance[n] = 0;
-    }
+    for (std::int64_t n = begin; n < begin + count; ++n) c.cluster[n] = static_cast<std::int32_t>(n);
     return;
   }
-  assign(plan_, key_head, {c.keys + begin, static_cast<std::size_t>(count)}, c.metric, c.centres,
-         c.cluster + begin, c.distance + begin,
-         take_for_assigning<T>(plan_.lanes, features_of(plan_), memory));
+  assign_keys(plan_, key_head, {c.keys + begin, static_cast<std::size_t>(count)}, c.centres,
+              c.cluster + begin, take_assign_memory(plan_, memory));
 }
 
 /// Members by counting, and how many of each cluster lie before the direct keys of each set and their end.
@@ -142,21 +132,13 @@ void KeyClustering<E>::sort_members(std::int64_t key_head, const KeyClusters<T>&
 
 template <class E>
 void KeyClustering<E>::rank_clusters(const KeyClusters<T>& c) const {
-  double all = 0;
-  std::fill(c.rank, c.rank + plan_.rows, T{0});
-  for (std::int64_t n = 0; n < c.allowed; ++n) {
-    c.rank[c.cluster[n]] += c.distance[n];
-    all += static_cast<double>(c.distance[n]);
-  }
-  const double least =
-      all * kSmallestSpread * kSmallestSpread / static_cast<double>(std::max<std::int64_t>(c.allowed, 1)) +
-      1e-30;
-  for (std::int64_t cluster = 0; cluster < plan_.rows; ++cluster) {
-    const std::int64_t members = c.begin[cluster + 1] - c.begin[cluster];
-    const double square =
-        static_cast<double>(c.rank[cluster]) / static_cast<double>(std::max<std::int64_t>(members, 1));
-    c.rank[cluster] = static_cast<T>(0.5 * std::log2(std::max(square, least)));
-  }
+  double mean = 0;
+  for (std::int64_t cluster = 0; cluster < c.centres.count; ++cluster)
+    mean += static_cast<double>(c.centres.spread[cluster]) / static_cast<double>(c.centres.count);
+  const double least = mean * kSmallestSpread * kSmallestSpread + 1e-30;
+  for (std::int64_t cluster = 0; cluster < plan_.rows; ++cluster)
+    c.rank[cluster] =
+        static_cast<T>(0.5 * std::log2(std::max(static_cast<double>(c.centres.spread[cluster]), least)));
 }
 
 /// Means of the members of one cluster outside the direct keys of each set: sums from the front, and unless

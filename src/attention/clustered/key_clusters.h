@@ -12,7 +12,6 @@ struct KeyClusters {
   std::int32_t* keys;            ///< [keys]: their positions
   std::int32_t* allowed_before;  ///< [keys + 1]: how many of them lie before a position
   std::int32_t* cluster;         ///< [keys], of the allowed ones in order
-  T* distance;                   ///< [keys]: squared, to the centre
   std::int32_t* begin;           ///< [clusters + 1]: members of cluster c are begin[c]..begin[c + 1]-1
   std::int32_t* member;          ///< [keys]: allowed keys by cluster, in order within each
   std::int32_t* place;           ///< [keys]: where an allowed key is among the members

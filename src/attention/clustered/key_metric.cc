@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::int64_t kSampledQueries = 512;
 
-/// moment[r][c], r >= c: mean of q_r q_c over sampled queries of all readers.
+/// moment[r][c], r >= c: scale^2 times the mean of q_r q_c over sampled queries of all readers.
 template <class E>
 void second_moment(const Plan<E>& plan, std::int64_t key_head, double* moment, double* row) {
   const Shape& s = plan.problem.shape;
@@ -21,8 +21,11 @@ void second_moment(const Plan<E>& plan, std::int64_t key_head, double* moment, d
     for (std::int64_t c = 0; c < d; ++c)
       row[c] = static_cast<double>(get(plan.problem.q, head, at % s.queries, c));
     for (std::int64_t r = 0; r < d; ++r)
-      for (std::int64_t c = 0; c <= r; ++c) moment[r * d + c] += row[r] * row[c] / static_cast<double>(count);
+      for (std::int64_t c = 0; c <= r; ++c) moment[r * d + c] += row[r] * row[c];
   }
+  const double factor =
+      plan.problem.scale * plan.problem.scale / static_cast<double>(std::max<std::int64_t>(count, 1));
+  for (std::int64_t i = 0; i < d * d; ++i) moment[i] *= factor;
 }
 
 /// a = L L^T in place, a made definite by a small multiple of the identity.
@@ -42,42 +45,25 @@ void cholesky(double* a, std::int64_t d) {
 
 template <class E>
 void compute_metric(const Plan<E>& plan, std::int64_t key_head, KeyMetric<Accumulator<E>>& metric,
-                    double* workspace) {
+                    double* workspace, Accumulator<E>* scratch) {
   using T = Accumulator<E>;
   const std::int64_t d = plan.problem.shape.head_size, width = plan.centred.head_size;
   second_moment(plan, key_head, workspace, workspace + width * width);
-  cholesky(workspace, d);
-  std::fill(metric.factor, metric.factor + width * width, T{0});
+  std::fill(metric.moment, metric.moment + width * width, T{0});
   for (std::int64_t r = 0; r < d; ++r)
     for (std::int64_t c = 0; c <= r; ++c)
-      metric.factor[r * width + c] = static_cast<T>(plan.problem.scale * workspace[r * d + c]);
+      metric.moment[r * width + c] = metric.moment[c * width + r] = static_cast<T>(workspace[r * d + c]);
+  cholesky(workspace, d);
+  std::fill(scratch, scratch + width * width, T{0});
+  for (std::int64_t r = 0; r < d; ++r)
+    for (std::int64_t c = 0; c <= r; ++c) scratch[c * width + r] = static_cast<T>(workspace[r * d + c]);
+  to_row_groups(plan.centred.kernels, scratch, width, width, metric.factor);
   metric.value_weight = 1;
 }
 
-template <class E>
-void load_features(const Plan<E>& plan, std::int64_t key_head, const KeyMetric<Accumulator<E>>& metric,
-                   const std::int32_t* keys, std::int64_t count, Accumulator<E>* out, std::int64_t rows) {
-  using T = Accumulator<E>;
-  const Shape& s = plan.problem.shape;
-  const std::int64_t d = plan.centred.head_size, features = features_of(plan);
-  const T* const k_mean = plan.centred.k_mean_of(key_head);
-  const T* const v_mean = plan.centred.v_mean_of(key_head);
-  std::fill(out, out + rows * features, T{0});
-  for (std::int64_t n = 0; n < count; ++n, out += features) {
-    for (std::int64_t r = 0; r < s.head_size; ++r) {
-      const T number = get(plan.problem.k, key_head, keys[n], r) - k_mean[r];
-      const T* const factor = metric.factor + r * d;
-      for (std::int64_t c = 0; c <= r; ++c) out[c] += factor[c] * number;
-    }
-    for (std::int64_t c = 0; c < s.value_size; ++c)
-      out[d + c] = metric.value_weight * (get(plan.problem.v, key_head, keys[n], c) - v_mean[c]);
-  }
-}
-
-#define LOIPE_INSTANTIATE(E)                                                                       \
-  template void compute_metric(const Plan<E>&, std::int64_t, KeyMetric<Accumulator<E>>&, double*); \
-  template void load_features(const Plan<E>&, std::int64_t, const KeyMetric<Accumulator<E>>&,      \
-                              const std::int32_t*, std::int64_t, Accumulator<E>*, std::int64_t);
+#define LOIPE_INSTANTIATE(E)                                                                      \
+  template void compute_metric(const Plan<E>&, std::int64_t, KeyMetric<Accumulator<E>>&, double*, \
+                               Accumulator<E>*);
 LOIPE_INSTANTIATE(float)
 LOIPE_INSTANTIATE(double)
 #undef LOIPE_INSTANTIATE

@@ -1,83 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/clustered/kmeans.h"
 
-#include <cmath>
-
 #include "base/rng.h"
 
 namespace loipe::attention::clustered {
 
 namespace {
 
-/// Root mean square of the values' features over that of the keys': keys whose logits nearly agree are kept
-/// together by their values.
+/// Root mean square of the values' part of a distance over that of the keys' part: keys whose logits nearly
+/// agree are kept together by their values.
 constexpr double kValueWeight = 0.15;
+constexpr double kFarAway = -1e30;
 
 template <class E>
 std::int64_t sample_size(const Plan<E>& plan, std::int64_t keys) {
   return std::min(keys, kSampleOfCluster * plan.clusters);
 }
 
-template <class T>
-double root_mean_square(const T* rows, std::int64_t count, std::int64_t width, Span columns) {
-  double sum = 0;
-  for (std::int64_t n = 0; n < count; ++n)
-    for (std::int64_t c = columns.begin; c < columns.end; ++c)
-      sum += static_cast<double>(rows[n * width + c]) * static_cast<double>(rows[n * width + c]);
-  return std::sqrt(sum / static_cast<double>(std::max<std::int64_t>(count, 1)));
-}
-
-/// K-means on the sampled features of one head.
+/// K-means on the sampled keys of one head.
 template <class E>
 class Lloyd {
  public:
   using T = Accumulator<E>;
-  Lloyd(const Plan<E>& plan, std::int64_t key_head, std::int64_t sample, const Centres<T>& centres,
-        const KMeansMemory<T>& memory)
+  Lloyd(const Plan<E>& plan, std::int64_t key_head, std::int64_t sample, KeyMetric<T>& metric,
+        const Centres<T>& centres, const KMeansMemory<T>& memory)
       : plan_(plan),
         m_(memory),
+        metric_(metric),
         centres_(centres),
+        d_(plan.centred.head_size),
         features_(features_of(plan)),
         sample_(sample),
         tiles_(divide_up(sample, plan.lanes)),
         rng_(plan.seed + 0x9e3779b97f4a7c15u * static_cast<std::uint64_t>(key_head)) {}
 
   void run() {
-    const T* const rows = m_.rows;
+    const std::int64_t tile_size = plan_.lanes * features_;
     for (std::int64_t tile = 0; tile < tiles_; ++tile)
-      plan_.centred.kernels.transpose(rows + tile * plan_.lanes * features_, features_,
-                                      m_.lanes + tile * plan_.lanes * features_, plan_.lanes, plan_.lanes,
-                                      features_);
-    for (std::int64_t n = 0; n < sample_; ++n) {
-      T sum = 0;
-      for (std::int64_t c = 0; c < features_; ++c) sum += rows[n * features_ + c] * rows[n * features_ + c];
-      m_.squares[n] = sum;
-    }
+      plan_.centred.kernels.transpose(m_.rows + tile * tile_size, features_, m_.lanes + tile * tile_size,
+                                      plan_.lanes, plan_.lanes, features_);
+    weigh_values();
     draw_seeds();
     for (std::int64_t iteration = 0; iteration < kIterations; ++iteration) {
-      if (iteration > 0) look_for_nearest({0, centres_.count});
+      if (iteration > 0) {
+        forget_nearest();
+        take_nearest({0, centres_.count});
+      }
       move_centres();
     }
   }
 
  private:
   void forget_nearest() const {
-    std::fill(m_.best, m_.best + tiles_ * plan_.lanes, static_cast<T>(-1e30));
+    std::fill(m_.best, m_.best + tiles_ * plan_.lanes, static_cast<T>(kFarAway));
     std::fill(m_.index, m_.index + tiles_ * plan_.lanes, T{0});
   }
   void take_nearest(Span rows) const;
-  void look_for_nearest(Span rows) const {
-    forget_nearest();
-    take_nearest(rows);
-  }
-  void set_groups(Span rows) const;
+  double compute_squares() const;
+  void weigh_values();
+  void set_duals(Span rows) const;
   void draw_seeds();
   void move_centres() const;
 
   const Plan<E>& plan_;
   const KMeansMemory<T>& m_;
+  KeyMetric<T>& metric_;
   const Centres<T>& centres_;
-  std::int64_t features_, sample_, tiles_;
+  std::int64_t d_, features_, sample_, tiles_;
   Rng rng_;
 };
 
@@ -85,7 +74,7 @@ class Lloyd {
 template <class E>
 void Lloyd<E>::take_nearest(Span rows) const {
   NearestTile<T> t{};
-  t.c = centres_.row_groups + rows.begin * features_, t.half_square = centres_.half_square + rows.begin;
+  t.c = centres_.dual + rows.begin * features_, t.half_square = centres_.half_square + rows.begin;
   t.first = static_cast<T>(rows.begin);
   t.features = features_, t.rows = round_up(rows.count(), kGroup);
   for (std::int64_t tile = 0; tile < tiles_; ++tile) {
@@ -95,19 +84,51 @@ void Lloyd<E>::take_nearest(Span rows) const {
   }
 }
 
-/// Row groups and squares of whole groups of centres, of which those from centres_.count on are none.
+/// |x|^2 of the sample; returns their sum.
 template <class E>
-void Lloyd<E>::set_groups(Span rows) const {
-  const std::int64_t begin = rows.begin, end = round_up(rows.end, kGroup);
-  for (std::int64_t c = begin; c < end; ++c) {
-    T* const row = centres_.rows + c * features_;
-    if (c >= rows.end) std::fill(row, row + features_, T{0});
-    T sum = 0;
-    for (std::int64_t f = 0; f < features_; ++f) sum += row[f] * row[f];
-    centres_.half_square[c] = c < rows.end ? sum / 2 : static_cast<T>(1e30);
+double Lloyd<E>::compute_squares() const {
+  SquareTile<T> t{};
+  t.factor = metric_.factor, t.value_weight = metric_.value_weight;
+  t.head_size = d_, t.value_size = features_ - d_;
+  for (std::int64_t tile = 0; tile < tiles_; ++tile) {
+    t.k = m_.lanes + tile * plan_.lanes * features_, t.v = t.k + d_ * plan_.lanes;
+    t.squares = m_.squares + tile * plan_.lanes;
+    plan_.kernels.squares(t);
   }
-  to_row_groups(plan_.centred.kernels, centres_.rows + begin * features_, end - begin, features_,
-                centres_.row_groups + begin * features_);
+  double sum = 0;
+  for (std::int64_t n = 0; n < sample_; ++n) sum += static_cast<double>(m_.squares[n]);
+  return sum;
+}
+
+template <class E>
+void Lloyd<E>::weigh_values() {
+  metric_.value_weight = 0;
+  const double of_keys = compute_squares();
+  metric_.value_weight = 1;
+  const double of_values = compute_squares() - of_keys;
+  metric_.value_weight =
+      of_values > 0 ? static_cast<T>(kValueWeight * kValueWeight * of_keys / of_values) : T{0};
+  compute_squares();
+}
+
+/// Duals and squares of whole groups of centres, of which those from rows.end on are none.
+template <class E>
+void Lloyd<E>::set_duals(Span rows) const {
+  for (std::int64_t begin = rows.begin; begin < rows.end; begin += kGroup) {
+    for (std::int64_t n = 0; n < kGroup; ++n) {
+      T *const row = centres_.rows + (begin + n) * features_, *const dual = m_.dual + n * features_;
+      const bool is_centre = begin + n < rows.end;
+      if (!is_centre) std::fill(row, row + features_, T{0});
+      std::fill(dual, dual + d_, T{0});
+      for (std::int64_t r = 0; r < d_; ++r)
+        for (std::int64_t c = 0; c < d_; ++c) dual[c] += row[r] * metric_.moment[r * d_ + c];
+      for (std::int64_t c = d_; c < features_; ++c) dual[c] = metric_.value_weight * row[c];
+      T square = 0;
+      for (std::int64_t c = 0; c < features_; ++c) square += row[c] * dual[c];
+      centres_.half_square[begin + n] = is_centre ? square / 2 : static_cast<T>(-kFarAway);
+    }
+    to_row_groups(plan_.centred.kernels, m_.dual, kGroup, features_, centres_.dual + begin * features_);
+  }
 }
 
 /// kGroup seeds at a time, one from each of as many equal parts of the sum of squared distances to the
@@ -128,26 +149,36 @@ void Lloyd<E>::draw_seeds() {
       const auto n = std::upper_bound(m_.cumulative, m_.cumulative + sample_ - 1, at) - m_.cumulative;
       std::copy_n(m_.rows + n * features_, features_, centres_.rows + (begin + s) * features_);
     }
-    set_groups({begin, begin + seeds});
+    set_duals({begin, begin + seeds});
     take_nearest({begin, begin + seeds});
   }
 }
 
-/// To the mean of those nearest; a centre without any stays.
+/// To the mean of those nearest, whose mean squared distance is mean |x|^2 - |c|^2; a centre without any
+/// stays.
 template <class E>
 void Lloyd<E>::move_centres() const {
-  std::fill(m_.sums, m_.sums + centres_.count * features_, T{0});
-  std::fill(m_.counts, m_.counts + centres_.count, std::int64_t{0});
+  const std::int64_t count = centres_.count;
+  std::fill(m_.counts, m_.counts + count, std::int64_t{0});
   for (std::int64_t n = 0; n < sample_; ++n) {
     const auto c = static_cast<std::int64_t>(m_.index[n]);
-    ++m_.counts[c];
-    T* const sum = m_.sums + c * features_;
+    T* const sum = centres_.rows + c * features_;
+    if (m_.counts[c]++ == 0) {
+      std::fill(sum, sum + features_, T{0});
+      centres_.spread[c] = 0;
+    }
+    centres_.spread[c] += m_.squares[n];
     for (std::int64_t f = 0; f < features_; ++f) sum[f] += m_.rows[n * features_ + f];
   }
-  for (std::int64_t c = 0; c < centres_.count; ++c)
+  for (std::int64_t c = 0; c < count; ++c)
     for (std::int64_t f = 0; m_.counts[c] > 0 && f < features_; ++f)
-      centres_.rows[c * features_ + f] = m_.sums[c * features_ + f] / static_cast<T>(m_.counts[c]);
-  set_groups({0, centres_.count});
+      centres_.rows[c * features_ + f] /= static_cast<T>(m_.counts[c]);
+  set_duals({0, count});
+  for (std::int64_t c = 0; c < count; ++c)
+    centres_.spread[c] =
+        m_.counts[c] == 0
+            ? T{0}
+            : std::max(centres_.spread[c] / static_cast<T>(m_.counts[c]) - 2 * centres_.half_square[c], T{0});
 }
 
 }  // namespace
@@ -156,7 +187,8 @@ template <class E>
 Centres<Accumulator<E>> take_centres(const Plan<E>& plan, Arena& arena) {
   using T = Accumulator<E>;
   const std::int64_t numbers = plan.rows * features_of(plan);
-  return {arena.take<T>(numbers), arena.take<T>(numbers), arena.take<T>(plan.rows), 0};
+  return {arena.take<T>(numbers), arena.take<T>(numbers), arena.take<T>(plan.rows), arena.take<T>(plan.rows),
+          0};
 }
 
 template <class E>
@@ -167,7 +199,8 @@ KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>& plan, Arena& aren
   KMeansMemory<T> m{};
   m.rows = arena.take<T>(sample * features), m.lanes = arena.take<T>(sample * features);
   for (T** numbers : {&m.best, &m.index, &m.squares}) *numbers = arena.take<T>(sample);
-  m.sums = arena.take<T>(plan.rows * features);
+  m.dual = arena.take<T>(kGroup * features);
+  m.scratch = arena.take<T>(d * d);
   m.cumulative = arena.take<double>(std::max(sample, d * (d + 1)));
   m.counts = arena.take<std::int64_t>(plan.rows);
   return m;
@@ -180,63 +213,61 @@ void find_centres(const Plan<E>& plan, std::int64_t key_head, std::span<const st
   using T = Accumulator<E>;
   const auto allowed = static_cast<std::int64_t>(keys.size());
   centres.count = std::min(plan.clusters, allowed);
+  std::fill(centres.spread, centres.spread + plan.rows, T{0});
   if (allowed <= plan.clusters) return;
-  compute_metric(plan, key_head, metric, m.cumulative);
+  compute_metric(plan, key_head, metric, m.cumulative, m.scratch);
   const std::int64_t sample = sample_size(plan, allowed), features = features_of(plan);
-  const std::int64_t padded = round_up(sample, plan.lanes), d = plan.centred.head_size;
-  std::fill(m.rows + sample * features, m.rows + padded * features, T{0});
+  std::fill(m.rows + sample * features, m.rows + round_up(sample, plan.lanes) * features, T{0});
   for (std::int64_t n = 0; n < sample; ++n)
-    load_features(plan, key_head, metric, keys.data() + n * allowed / sample, 1, m.rows + n * features, 1);
-  const double of_keys = root_mean_square(m.rows, sample, features, {0, d});
-  const double of_values = root_mean_square(m.rows, sample, features, {d, features});
-  metric.value_weight = of_values > 0 ? static_cast<T>(kValueWeight * of_keys / of_values) : T{0};
-  for (std::int64_t n = 0; n < sample; ++n)
-    for (std::int64_t c = d; c < features; ++c) m.rows[n * features + c] *= metric.value_weight;
-  Lloyd<E>(plan, key_head, sample, centres, m).run();
+    load_key_rows(plan, key_head, keys.data() + n * allowed / sample, 1, m.rows + n * features);
+  Lloyd<E>(plan, key_head, sample, metric, centres, m).run();
 }
 
 template <class E>
-void assign(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
-            const KeyMetric<Accumulator<E>>& metric, const Centres<Accumulator<E>>& centres,
-            std::int32_t* cluster, Accumulator<E>* distance, Accumulator<E>* workspace) {
+AssignMemory<Accumulator<E>> take_assign_memory(const Plan<E>& plan, Arena& arena) {
+  using T = Accumulator<E>;
+  const std::int64_t numbers = plan.lanes * features_of(plan);
+  return {arena.take<T>(numbers), arena.take<T>(numbers), arena.take<T>(plan.lanes),
+          arena.take<T>(plan.lanes)};
+}
+
+template <class E>
+void assign_keys(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
+                 const Centres<Accumulator<E>>& centres, std::int32_t* cluster,
+                 const AssignMemory<Accumulator<E>>& m) {
   using T = Accumulator<E>;
   const std::int64_t lanes = plan.lanes, features = features_of(plan);
-  T *const rows = workspace, *const x = rows + lanes * features, *const best = x + lanes * features,
-           *const index = best + lanes;
-  const NearestTile<T> t{x,
-                         centres.row_groups,
+  const NearestTile<T> t{m.lanes,
+                         centres.dual,
                          centres.half_square,
-                         best,
-                         index,
+                         m.best,
+                         m.index,
                          T{0},
                          features,
                          round_up(centres.count, kGroup)};
   const auto all = static_cast<std::int64_t>(keys.size());
+  std::fill(m.rows, m.rows + lanes * features, T{0});
   for (std::int64_t begin = 0; begin < all; begin += lanes) {
     const std::int64_t count = std::min(lanes, all - begin);
-    load_features(plan, key_head, metric, keys.data() + begin, count, rows, lanes);
-    plan.centred.kernels.transpose(rows, features, x, lanes, lanes, features);
-    std::fill(best, best + lanes, static_cast<T>(-1e30));
-    std::fill(index, index + lanes, T{0});
+    load_key_rows(plan, key_head, keys.data() + begin, count, m.rows);
+    plan.centred.kernels.transpose(m.rows, features, m.lanes, lanes, lanes, features);
+    std::fill(m.best, m.best + lanes, static_cast<T>(kFarAway));
+    std::fill(m.index, m.index + lanes, T{0});
     plan.kernels.nearest(t);
-    for (std::int64_t n = 0; n < count; ++n) {
-      T square = 0;
-      for (std::int64_t f = 0; f < features; ++f) square += rows[n * features + f] * rows[n * features + f];
-      cluster[begin + n] = static_cast<std::int32_t>(index[n]);
-      distance[begin + n] = std::max(square - 2 * best[n], T{0});
-    }
+    for (std::int64_t n = 0; n < count; ++n) cluster[begin + n] = static_cast<std::int32_t>(m.index[n]);
   }
 }
 
-#define LOIPE_INSTANTIATE(E)                                                                            \
-  template Centres<Accumulator<E>> take_centres(const Plan<E>&, Arena&);                                \
-  template KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>&, Arena&);                     \
-  template void find_centres(const Plan<E>&, std::int64_t, std::span<const std::int32_t>,               \
-                             KeyMetric<Accumulator<E>>&, Centres<Accumulator<E>>&,                      \
-                             const KMeansMemory<Accumulator<E>>&);                                      \
-  template void assign(const Plan<E>&, std::int64_t, std::span<const std::int32_t>,                     \
-                       const KeyMetric<Accumulator<E>>&, const Centres<Accumulator<E>>&, std::int32_t*, \
-                       Accumulator<E>*, Accumulator<E>*);
+#define LOIPE_INSTANTIATE(E)                                                              \
+  template Centres<Accumulator<E>> take_centres(const Plan<E>&, Arena&);                  \
+  template KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>&, Arena&);       \
+  template AssignMemory<Accumulator<E>> take_assign_memory(const Plan<E>&, Arena&);       \
+  template void find_centres(const Plan<E>&, std::int64_t, std::span<const std::int32_t>, \
+                             KeyMetric<Accumulator<E>>&, Centres<Accumulator<E>>&,        \
+                             const KMeansMemory<Accumulator<E>>&);                        \
+  template void assign_keys(const Plan<E>&, std::int64_t, std::span<const std::int32_t>,  \
+                            const Centres<Accumulator<E>>&, std::int32_t*,                \
+                            const AssignMemory<Accumulator<E>>&);
 LOIPE_INSTANTIATE(float)
 LOIPE_INSTANTIATE(double)
 #undef LOIPE_INSTANTIATE

@@ -8,21 +8,23 @@ namespace loipe::attention::clustered {
 /// Sampled keys for each cluster at most; Lloyd's iterations.
 inline constexpr std::int64_t kSampleOfCluster = 32, kIterations = 3;
 
-/// Centres of one head of keys.
+/// Centres of one head of keys, as rows of KeyMetric.
 template <class T>
 struct Centres {
   T* rows;         ///< [clusters padded][features]
-  T* row_groups;   ///< the same in row groups
-  T* half_square;  ///< [clusters padded], |c|^2 / 2; huge where there is none
+  T* dual;         ///< row groups: a row times a centre's is their scalar product in the metric
+  T* half_square;  ///< [clusters padded], half of |c|^2; huge where there is none
+  T* spread;       ///< [clusters padded], mean squared distance of the sampled keys of a cluster
   std::int64_t count;
 };
 
 /// What find_centres works in.
 template <class T>
 struct KMeansMemory {
-  T *rows, *lanes;            // features of the sample: [sample][features], tiles [features][lanes]
+  T *rows, *lanes;            // the sample: [sample][features], tiles [features][lanes]
   T *best, *index, *squares;  // [sample]: of the nearest centre; |x|^2
-  T* sums;                    // [clusters padded][features]
+  T* dual;                    // [kGroup][features]
+  T* scratch;                 // [head_size][head_size]
   double* cumulative;         // [sample]; also the workspace of the metric
   std::int64_t* counts;       // [clusters padded]
 };
@@ -33,17 +35,26 @@ template <class E>
 KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>& plan, Arena& arena);
 
 /// The metric and the centres of the keys of a head: seeds drawn from a sample in proportion to squared
-/// distances (k-means++, kGroup at a time), then Lloyd's iterations on the sample. keys: the allowed ones, in
-/// order. If there are no more than centres, each is one itself.
+/// distances (k-means++, kGroup at a time), then Lloyd's iterations on the sample. keys: the positions of the
+/// allowed ones, in order. If there are no more than centres, nothing is computed: each is one itself.
 template <class E>
 void find_centres(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
                   KeyMetric<Accumulator<E>>& metric, Centres<Accumulator<E>>& centres,
                   const KMeansMemory<Accumulator<E>>& memory);
 
-/// cluster[n] and squared distance of keys[n] to its centre. Workspace: [2 lanes][features] and [2 lanes].
+/// What assign_keys works in.
+template <class T>
+struct AssignMemory {
+  T *rows, *lanes;  // [lanes][features] and the transpose
+  T *best, *index;  // [lanes]
+};
+
 template <class E>
-void assign(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
-            const KeyMetric<Accumulator<E>>& metric, const Centres<Accumulator<E>>& centres,
-            std::int32_t* cluster, Accumulator<E>* distance, Accumulator<E>* workspace);
+AssignMemory<Accumulator<E>> take_assign_memory(const Plan<E>& plan, Arena& arena);
+/// cluster[n] of keys[n]: that of the nearest centre.
+template <class E>
+void assign_keys(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
+                 const Centres<Accumulator<E>>& centres, std::int32_t* cluster,
+                 const AssignMemory<Accumulator<E>>& memory);
 
 }  // namespace loipe::attention::clustered

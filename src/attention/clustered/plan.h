@@ -36,7 +36,8 @@ struct Plan {
         exact_keys(std::max<std::int64_t>(budget.exact_keys, 0)),
         window(std::max<std::int64_t>(budget.window, p.mask.is_causal ? 1 : 0)),
         seed(budget.seed),
-        block(round_up(std::max({std::int64_t{kBlockUnit}, clusters, window}), kBlockUnit)),
+        block(
+            round_up(std::max({window > 0 ? kSmallestBlock : kFreeBlock, clusters, window}), kSmallestBlock)),
         blocks(divide_up(p.shape.queries, block)),
         sets(has_direct() ? blocks : 1),
         groups(
@@ -81,7 +82,9 @@ struct Plan {
 
  private:
   static constexpr std::int64_t kHeadsBytes = std::int64_t{24} << 20;
-  static constexpr int kBlockUnit = 96;  ///< a multiple of the lanes of every instruction set
+  /// Of queries: a multiple of the lanes of every instruction set; and what blocks have if they have no
+  /// direct keys.
+  static constexpr std::int64_t kSmallestBlock = 96, kFreeBlock = 384;
 };
 
 }  // namespace loipe::attention::clustered

@@ -47,7 +47,6 @@ PackedMeans<Accumulator<E>> take_means(const Plan<E>& plan, Arena& arena) {
   means.strip = take_strip(plan, plan.rows, arena);
   for (T** numbers : {&means.rank, &means.count, &means.log_count}) *numbers = arena.take<T>(plan.rows);
   for (T** numbers : {&means.scores, &means.additive}) *numbers = arena.take<T>(plan.rows * plan.lanes);
-  means.threshold = arena.take<T>(plan.lanes);
   return means;
 }
 
@@ -74,16 +73,12 @@ void select(const Plan<E>& plan, const LaneTile<Accumulator<E>>& lanes, std::int
   SelectTile<T> t{};
   t.q = lanes.q, t.k = means.strip.k, t.rank = means.rank, t.count = means.count;
   t.wanted = static_cast<T>(exact_keys);
-  t.scores = means.scores, t.threshold = means.threshold, t.taken = taken;
+  t.log_count = means.log_count;
+  t.scores = means.scores, t.additive = means.additive, t.taken = taken;
   t.head_size = plan.centred.head_size, t.rows = plan.rows;
   plan.kernels.select(t);
   const std::uint64_t used = lanes.count < 64 ? (std::uint64_t{1} << lanes.count) - 1 : ~std::uint64_t{0};
   for (std::int64_t c = 0; c < plan.rows; ++c) taken[c] &= used;
-  for (std::int64_t c = 0; c < plan.rows; ++c)
-    for (std::int64_t l = 0; l < plan.lanes; ++l)
-      means.additive[c * plan.lanes + l] = means.scores[c * plan.lanes + l] > means.threshold[l]
-                                               ? -std::numeric_limits<T>::infinity()
-                                               : means.log_count[c];
 }
 
 #define LOIPE_INSTANTIATE(E)                                                                               \

@@ -94,7 +94,6 @@ struct PackedMeans {
   RowStrip<T> strip;
   T *rank, *count, *log_count;  ///< [clusters padded]
   T *scores, *additive;         ///< [clusters padded][lanes]
-  T* threshold;                 ///< [lanes]
 };
 
 template <class E>

@@ -112,10 +112,7 @@ std::int64_t set_piece(const LaneTile<T>& tile, std::int64_t lanes, std::int64_t
 template <class E>
 void gather(const Plan<E>& plan, const LaneTile<Accumulator<E>>& tile, const Accumulator<E>* from,
             std::int64_t width, Accumulator<E>* rows, Accumulator<E>* transposed) {
-  for (std::int64_t l = 0; l < tile.count; ++l)
-    std::copy_n(from + tile.slots[l] * width, width, rows + l * width);
-  std::fill(rows + tile.count * width, rows + plan.lanes * width, Accumulator<E>{0});
-  plan.centred.kernels.transpose(rows, width, transposed, plan.lanes, plan.lanes, width);
+  plan.kernels.gather({from, tile.slots, rows, transposed, width, tile.count});
 }
 
 }  // namespace loipe::attention::clustered

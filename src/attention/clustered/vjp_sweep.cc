@@ -218,11 +218,7 @@ void VjpSweep<E>::take_rows(const TileRows& rows, const Memory& m) const {
 template <class E>
 void VjpSweep<E>::add_dq(T* dq, Memory& m) const {
   const std::int64_t d = plan_.centred.head_size;
-  plan_.centred.kernels.transpose(m.dq, plan_.lanes, m.dq_rows, d, d, plan_.lanes);
-  for (std::int64_t l = 0; l < m.lanes.count; ++l) {
-    T* const to = dq + m.lanes.slots[l] * d;
-    for (std::int64_t c = 0; c < d; ++c) to[c] += m.dq_rows[l * d + c];
-  }
+  plan_.kernels.scatter({m.dq, m.lanes.slots, dq, m.dq_rows, d, m.lanes.count});
   m.lanes.count = 0;
 }
 
@@ -237,55 +233,66 @@ void VjpSweep<E>::write_dq(const BlockOfReader& b, std::int64_t position) const 
     const bool has_keys = head.queries.lse[b.slot + i] < static_cast<T>(kNoKeys);
     const T of_mean =
         has_keys ? static_cast<T>(lse_cotangent(cotangents_, b.head, b.queries.begin + i)) : T{0};
-    for (std::int64_t c = 0; c < problem_.shape.head_size; ++c) {
-      T sum = of_mean * mean[c];
-      for (std::int64_t g = 0; g <= plan_.groups; ++g) sum += head.dq[(g * slots + b.slot + i) * d + c];
-      set(results_.q, b.head, b.queries.begin + i, c, scale * sum);
+    T* const sum = head.dq + (b.slot + i) * d;
+    for (std::int64_t g = 1; g <= plan_.groups; ++g) {
+      const T* const part = sum + g * slots * d;
+      for (std::int64_t c = 0; c < d; ++c) sum[c] += part[c];
     }
+    for (std::int64_t c = 0; c < problem_.shape.head_size; ++c)
+      set(results_.q, b.head, b.queries.begin + i, c, scale * (sum[c] + of_mean * mean[c]));
   }
 }
 
-/// dK and dV of the members of a cluster: their own sums, their equal parts of those of the means that they
-/// belong to, and those of the blocks that saw them directly. The parts are summed over blocks from the last
-/// one on, as a causal key belongs to the means of all blocks behind it, and, unless causal, from the first
-/// one.
+/// Turns the sums of the means of one cluster, [blocks][clusters padded][width], into what a member gets: an
+/// equal part of the sum of every block whose mean it belongs to. They are summed up from the last block on,
+/// as a causal key belongs to the means of all blocks behind it; `front` [blocks + 1][width]: from the first
+/// one on.
+template <class E>
+void VjpSweep<E>::sum_parts(const KeyClusters<T>& keys, std::int64_t cluster, std::int64_t width, T* of_means,
+                            T* front) const {
+  const auto part = [&](std::int64_t block) { return of_means + (block * plan_.rows + cluster) * width; };
+  std::fill_n(front, width, T{0});
+  for (std::int64_t b = 0; b < plan_.blocks; ++b) {
+    const T count = keys.count[plan_.set_of(b) * plan_.rows + cluster];
+    const T factor = count > 0 ? 1 / count : T{0};
+    T *const at = part(b), *const sum = front + b * width;
+    for (std::int64_t c = 0; c < width; ++c) sum[width + c] = sum[c] + (at[c] *= factor);
+  }
+  for (std::int64_t b = plan_.blocks - 2; b >= 0; --b) {
+    T *const at = part(b), *const next = part(b + 1);
+    for (std::int64_t c = 0; c < width; ++c) at[c] += next[c];
+  }
+}
+
+/// dK and dV of the members of a cluster: their own sums, their parts of those of the means, and those of the
+/// blocks that saw them directly.
 template <class E>
 void VjpSweep<E>::hand_to_members(std::int64_t key_head, std::int64_t cluster, std::int64_t position,
                                   const Memory& m) const {
   const Head& head = heads_[position];
   const KeyClusters<T>& keys = clustering_.of(position);
-  const std::int64_t blocks = plan_.blocks;
+  const bool sees_rest = plan_.has_direct() && !problem_.mask.is_causal;
   const auto hand = [&](const Rows<E>& to, std::int64_t columns, std::int64_t width, T* of_means,
-                        const T* direct, const T* members, T* front, T factor) {
+                        const T* direct, T* members, T* front, T factor) {
     if (!to) return;
-    const auto part = [&](std::int64_t block) { return of_means + (block * plan_.rows + cluster) * width; };
-    std::fill_n(front, width, T{0});
-    for (std::int64_t b = 0; b < blocks; ++b) {
-      const T count = keys.count[plan_.set_of(b) * plan_.rows + cluster];
-      for (std::int64_t c = 0; c < width; ++c) {
-        part(b)[c] = count > 0 ? part(b)[c] / count : T{0};
-        front[(b + 1) * width + c] = front[b * width + c] + part(b)[c];
-      }
-    }
-    for (std::int64_t b = blocks - 2; b >= 0; --b)
-      for (std::int64_t c = 0; c < width; ++c) part(b)[c] += part(b + 1)[c];
+    sum_parts(keys, cluster, width, of_means, front);
     std::int64_t behind = 0,
                  ahead = 0;  // blocks from `behind` on, and below `ahead`, have key j in their means
     for (std::int64_t place = keys.begin[cluster]; place < keys.begin[cluster + 1]; ++place) {
       const std::int64_t n = keys.member[place], j = keys.keys[n];
-      while (behind < blocks && plan_.direct(behind).begin <= j) ++behind;
-      while (ahead < blocks && plan_.direct(ahead).end <= j) ++ahead;
-      if (problem_.mask.is_causal) ahead = std::min(ahead, behind);
-      for (std::int64_t c = 0; c < columns; ++c) {
-        T sum = members[place * width + c];
-        if (behind < blocks) sum += part(behind)[c];
-        if (!problem_.mask.is_causal && plan_.has_direct()) sum += front[ahead * width + c];
-        for (std::int64_t b = ahead; plan_.has_direct() && b < behind; ++b) {
-          const std::int64_t at = n - keys.allowed_before[plan_.direct(b).begin];
-          sum += direct[(b * plan_.direct_keys() + at) * width + c];
-        }
-        set(to, key_head, j, c, sum * factor);
+      T* const sum = members + place * width;
+      const auto add = [&](const T* part) {
+        for (std::int64_t c = 0; c < width; ++c) sum[c] += part[c];
+      };
+      for (; behind < plan_.blocks && plan_.direct(behind).begin <= j; ++behind) {
       }
+      for (; ahead < plan_.blocks && plan_.direct(ahead).end <= j; ++ahead) {
+      }
+      if (behind < plan_.blocks) add(of_means + (behind * plan_.rows + cluster) * width);
+      if (sees_rest) add(front + ahead * width);
+      for (std::int64_t b = ahead; b < behind; ++b)
+        add(direct + (b * plan_.direct_keys() + n - keys.allowed_before[plan_.direct(b).begin]) * width);
+      for (std::int64_t c = 0; c < columns; ++c) set(to, key_head, j, c, sum[c] * factor);
     }
   };
   hand(results_.k, problem_.shape.head_size, plan_.centred.head_size, head.mean_dk, head.direct_dk,

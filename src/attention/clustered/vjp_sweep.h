@@ -67,6 +67,8 @@ class VjpSweep {
   void take_rows(const TileRows& rows, const Memory& m) const;
   void add_dq(T* dq, Memory& m) const;
   void write_dq(const BlockOfReader& b, std::int64_t position) const;
+  void sum_parts(const KeyClusters<T>& keys, std::int64_t cluster, std::int64_t width, T* of_means,
+                 T* front) const;
   void hand_to_members(std::int64_t key_head, std::int64_t cluster, std::int64_t position,
                        const Memory& m) const;
   void write_excluded(std::int64_t key_head) const;

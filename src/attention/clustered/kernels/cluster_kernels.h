@@ -45,14 +45,15 @@ struct PairTile {
 /// Ranks the clusters for each query and takes those above its threshold.
 template <class T>
 struct SelectTile {
-  const T* q;      ///< [head_size][lanes]
-  const T* k;      ///< mean keys in row groups, head_size columns
-  const T* rank;   ///< [rows], added to the scores; -inf: never taken
-  const T* count;  ///< [rows]: allowed keys; 0 for those never taken
-  T wanted;        ///< so many keys, or all: the threshold is the largest that gives as many, within 2^-18
-  T* scores;       ///< [rows][lanes], scratch
-  T* threshold;    ///< [lanes], result
+  const T* q;            ///< [head_size][lanes]
+  const T* k;            ///< mean keys in row groups, head_size columns
+  const T* rank;         ///< [rows], added to the scores; -inf: never taken
+  const T* count;        ///< [rows]: allowed keys; 0 for those never taken
+  const T* log_count;    ///< [rows], base 2
+  T wanted;              ///< so many keys, or all: the threshold is about the largest that gives as many
+  T* scores;             ///< [rows][lanes], scratch
   std::uint64_t* taken;  ///< [rows], result: bit l says that lane l takes the row
+  T* additive;           ///< [rows][lanes], result: log_count, or -inf where the row is taken
   std::ptrdiff_t head_size, rows;
 };
 
@@ -61,11 +62,42 @@ template <class T>
 struct NearestTile {
   const T* x;            ///< [features][lanes]
   const T* c;            ///< row groups, features columns
-  const T* half_square;  ///< [rows], |c|^2 / 2
+  const T* half_square;  ///< [rows]
   T* best;               ///< [lanes]
   T* index;              ///< [lanes], a whole number
   T first;               ///< index of row 0
   std::ptrdiff_t features, rows;
+};
+
+/// squares[lane] = |L^T k|^2 + value_weight |v|^2.
+template <class T>
+struct SquareTile {
+  const T* k;       ///< [head_size][lanes]
+  const T* v;       ///< [value_size][lanes]
+  const T* factor;  ///< L^T in row groups, head_size columns
+  T value_weight;
+  T* squares;  ///< [lanes]
+  std::ptrdiff_t head_size, value_size;
+};
+
+/// Rows of `count` slots, 0 for the other lanes, and their transpose.
+template <class T>
+struct GatherTile {
+  const T* from;              ///< [..][width]
+  const std::int32_t* slots;  ///< [count]
+  T* rows;                    ///< [lanes][width]
+  T* transposed;              ///< [width][lanes]
+  std::ptrdiff_t width, count;
+};
+
+/// to[slots[lane]] += column `lane` of sums.
+template <class T>
+struct ScatterTile {
+  const T* sums;              ///< [width][lanes]
+  const std::int32_t* slots;  ///< [count]
+  T* to;                      ///< [..][width]
+  T* rows;                    ///< [lanes][width], scratch
+  std::ptrdiff_t width, count;
 };
 
 template <class T>
@@ -74,6 +106,9 @@ struct ClusterTileKernels {
   void (*backward)(const PairTile<T>&);
   void (*select)(const SelectTile<T>&);
   void (*nearest)(const NearestTile<T>&);
+  void (*squares)(const SquareTile<T>&);
+  void (*gather)(const GatherTile<T>&);
+  void (*scatter)(const ScatterTile<T>&);
 };
 
 struct ClusterKernels {
