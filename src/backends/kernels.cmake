@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # The CPU kernels are compiled once per instruction set; the running CPU chooses.
 set(kernel_sources "")
-foreach(kernels ${CMAKE_CURRENT_LIST_DIR}/cpu/kernels ${CMAKE_CURRENT_SOURCE_DIR}/attention/exact/kernels
-    ${CMAKE_CURRENT_SOURCE_DIR}/attention/statistics/kernels ${CMAKE_CURRENT_SOURCE_DIR}/attention/certificate/kernels)
+file(GLOB attention_kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/attention/*/kernels)
+foreach(kernels ${CMAKE_CURRENT_LIST_DIR}/cpu/kernels ${attention_kernels})
   list(APPEND kernel_sources ${kernels}/baseline.cc)
   if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64)$")
     list(APPEND kernel_sources ${kernels}/avx2.cc ${kernels}/avx512.cc)
