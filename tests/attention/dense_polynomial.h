@@ -120,12 +120,15 @@ class DensePolynomial {
       denominator += w, mean += w * of_g;
     }
     if (keys.empty()) return set(r.lse.rows(), h, i, 0, -std::numeric_limits<E>::infinity());
-    mean /= denominator;
+    const double l = c_.glse.at(h, i, 0);
+    mean = mean / denominator - l;
     double of_centre = 0;
     for (std::int64_t x = 0; x < s.head_size; ++x)
       of_centre += c_.q.at(h, i, x) * centre[static_cast<std::size_t>(x)];
     set(r.denominator.rows(), h, i, 0, static_cast<E>(denominator));
     set(r.lse.rows(), h, i, 0, static_cast<E>(std::log(denominator) + c_.scale * of_centre));
+    for (std::int64_t x = 0; x < s.head_size; ++x)
+      add(r.dq, h, i, x, c_.scale * l * centre[static_cast<std::size_t>(x)]);
     for (std::size_t a = 0; a < keys.size(); ++a) {
       const double p = value[a] / denominator, dx = c_.scale * slope[a] / denominator * (dp[a] - mean);
       for (std::int64_t x = 0; x < s.value_size; ++x) {

@@ -10,23 +10,20 @@ namespace loipe::attention::certificate {
 
 namespace {
 
-template <class E>
-double squared_norm(const Rows<const E>& from, std::int64_t head, std::int64_t row, std::int64_t columns) {
-  const E* const at = from.at(head, row);
-  double parts[4] = {};
-  for (std::int64_t c = 0; c < columns; ++c) {
-    const double x = static_cast<double>(at[c * from.column_stride]);
-    parts[c % 4] += x * x;
-  }
-  return (parts[0] + parts[1]) + (parts[2] + parts[3]);
-}
-
-/// energies[row] = squared norms of the rows of one head; returns their sum.
+/// energies[row] = squared norms of the rows of one head; returns their sum. `block` is memory for one.
 template <class E>
 double set_energies(const Rows<const E>& from, std::int64_t head, std::int64_t rows, std::int64_t columns,
-                    double* energies) {
+                    E* block, double* energies) {
+  const auto& kernels = statistics::moment_kernels_of_this_cpu<E>();
+  const std::int64_t width = round_up(columns, statistics::kPad);
+  const statistics::BlockReader<E> reader{from, columns, width, nullptr, nullptr, block};
   double total = 0;
-  for (std::int64_t i = 0; i < rows; ++i) total += energies[i] = squared_norm(from, head, i, columns);
+  for (std::int64_t first = 0; first < rows; first += kBlockRows) {
+    const std::int64_t count = std::min<std::int64_t>(kBlockRows, rows - first);
+    E norms[kBlockRows];
+    kernels.squared_norms(reader.read({head, first, count}), width, norms);
+    for (std::int64_t i = 0; i < count; ++i) total += energies[first + i] = static_cast<double>(norms[i]);
+  }
   return total;
 }
 
@@ -44,26 +41,41 @@ template <class E>
 struct Lot {
   std::int64_t heads, rows, draws;
   double *first, *second;  ///< [heads][rows]
+  double* norms;           ///< [threads][rows]
   double* totals;          ///< [heads][2]
   Draw* drawn;             ///< [heads][draws]
+  ThreadMemory blocks;
 
-  Lot(std::int64_t h, std::int64_t r, std::int64_t d, Arena& arena) : heads(h), rows(r), draws(d) {
+  Lot(const Extents<E>& e, std::int64_t h, std::int64_t r, std::int64_t d, int threads, Arena& arena)
+      : heads(h), rows(r), draws(d) {
     first = arena.take<double>(heads * rows), second = arena.take<double>(heads * rows);
+    norms = arena.take<double>(threads * rows);
     totals = arena.take<double>(heads * 2);
     drawn = arena.take<Draw>(heads * draws);
+    blocks = ThreadMemory(
+        arena, static_cast<std::size_t>(kBlockRows * std::max(e.a_width, e.b_width)) * sizeof(E) + 64,
+        threads);
   }
-  /// Rows of results in proportion to their energy times |q|^(2 power).
+  E* block(int thread) const {
+    Arena own = blocks.of(thread);
+    return own.take<E>(0);
+  }
+
+  /// Rows of results in proportion to their energy times a power.
   void draw(const Rows<const E>& a, std::int64_t a_columns, const Rows<const E>& b, std::int64_t b_columns,
             const Power<E>& power, std::uint64_t seed, const Parallel& parallel) const {
-    for_each(parallel, heads, [&](std::int64_t head, int) {
+    for_each(parallel, heads, [&](std::int64_t head, int thread) {
       const auto energies = [&](const Rows<const E>& from, std::int64_t columns, double* to, double& total) {
-        total = from ? set_energies(from, head, rows, columns, to) : 0;
+        total = from ? set_energies(from, head, rows, columns, block(thread), to) : 0;
         return from ? to : nullptr;
       };
       const double* const of_a = energies(a, a_columns, first + head * rows, totals[2 * head]);
       const double* const of_b = energies(b, b_columns, second + head * rows, totals[2 * head + 1]);
+      double* const own = norms + thread * rows;
+      if (power.exponent > 0) set_energies(power.of, head, rows, power.columns, block(thread), own);
       for (std::int64_t i = 0; power.exponent > 0 && i < rows; ++i) {
-        const double factor = std::pow(squared_norm(power.of, head, i, power.columns), power.exponent);
+        double factor = own[i];
+        for (int e = 1; e < power.exponent; ++e) factor *= own[i];
         if (of_a != nullptr) first[head * rows + i] *= factor;
         if (of_b != nullptr) second[head * rows + i] *= factor;
       }
@@ -103,8 +115,8 @@ struct AuditMemory {
               const ExactForward<E>& exact, const Polynomial<E>& polynomial, const Sampling& sampling,
               int threads, Arena& arena)
       : extents(p, sampling, arena),
-        queries(p.shape.heads, p.shape.queries, extents.rows, arena),
-        keys(p.shape.kv_heads, p.shape.keys, extents.columns, arena),
+        queries(extents, p.shape.heads, p.shape.queries, extents.rows, threads, arena),
+        keys(extents, p.shape.kv_heads, p.shape.keys, extents.columns, threads, arena),
         rows(extents, queries.drawn, cotangents, exact, threads, arena),
         columns(extents, keys.drawn, cotangents, exact, threads, arena),
         pairs(extents, rows, cotangents, approximate.o, polynomial, threads, arena) {}
@@ -175,7 +187,7 @@ Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Ap
     const auto estimate = [&](const Rows<const E>& from, std::int64_t columns, const auto& square) {
       double reference = 0;
       for (std::int64_t h = 0; h < s.kv_heads; ++h)
-        reference += set_energies(from, h, s.keys, columns, m.keys.first + h * s.keys);
+        reference += set_energies(from, h, s.keys, columns, m.keys.block(0), m.keys.first + h * s.keys);
       return estimate_of_square(square.value, square.deviation, reference);
     };
     if (k) result.k = estimate(k, s.head_size, m.pairs.dk());

@@ -52,10 +52,18 @@ struct BlockReader {
  private:
   const E* plain_block(const E* rows) const {
     if (mean == nullptr && from.row_stride == width) return rows;
-    E* out = block;
-    for (int row = 0; row < kBlockRows; ++row, rows += from.row_stride)
-      for (std::int64_t c = 0; c < width; c += kPad, out += kPad)
-        for (std::int64_t l = 0; l < kPad; ++l) out[l] = rows[c + l] - (mean == nullptr ? E{0} : mean[c + l]);
+    if (mean == nullptr) {
+      for (int row = 0; row < kBlockRows; ++row)
+        std::copy_n(rows + row * from.row_stride, width, block + row * width);
+      return block;
+    }
+    for (int row = 0; row < kBlockRows; ++row) {
+      const E* __restrict const in = rows + row * from.row_stride;
+      const E* __restrict const centre = mean;
+      E* __restrict const out = block + row * width;
+      for (std::int64_t c = 0; c < width; c += kPad)
+        for (std::int64_t l = 0; l < kPad; ++l) out[c + l] = in[c + l] - centre[c + l];
+    }
     return block;
   }
 };

@@ -265,9 +265,9 @@ struct Pass {
     if (head.rank == head_size()) return;
     // Coordinates are off by the rounding of a sum of head_size products, in proportion to the whole norm.
     const double rounding = static_cast<double>((width + 8) * width) * kEpsilon;
-    const double query = std::sqrt(queries.largest_rest(kh)) + rounding * head.query_norm;
-    const double key = std::sqrt(keys.largest_rest(kh)) + rounding * head.key_norm;
-    head.projection_bound = std::min(std::abs(p.scale) * query * key, head.logit_bound);
+    head.query_rest = std::sqrt(queries.largest_rest(kh)) + rounding * head.query_norm;
+    head.key_rest = std::sqrt(keys.largest_rest(kh)) + rounding * head.key_norm;
+    head.projection_bound = std::abs(p.scale) * head.query_rest * head.key_rest;
   }
 };
 

@@ -29,7 +29,9 @@ struct HeadStatistics {
   double value_norm = 0;        ///< max |v_j - mean v|
   std::int64_t rank = 0;        ///< least columns of the basis that keep the asked part of the logit energy
   double lost_energy = 0;       ///< part of it that these leave
-  double projection_bound = 0;  ///< |scale| max |rest of q_i| max |rest of c_j| outside of them, see below
+  double query_rest = 0;        ///< max |rest of q_i| outside of them, see below
+  double key_rest = 0;          ///< max |rest of c_j|
+  double projection_bound = 0;  ///< |scale| query_rest key_rest
 };
 
 /// heads[kv_heads] and, unless null, basis[kv_heads][head_size][head_size]: orthonormal columns, most energy

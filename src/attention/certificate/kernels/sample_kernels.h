@@ -21,7 +21,7 @@ struct SampleTile {
   std::ptrdiff_t a_width, b_width, rows;  ///< rows <= kBlockRows count
   const std::uint8_t* row_is_allowed;     ///< [rows]; null: all are
   const T *first, *last;                  ///< [lanes]: first <= row <= last count; null: all do
-  T *weights, *dx;                        ///< [kBlockRows][lanes], scratch
+  T *weights, *dx;                        ///< [kBlockRows][lanes], scratch, and one element more
 };
 
 /// Weights 2^(s - maximum) with the running maximum of each lane: sums of w, w b, w dP, w a, w dP a.
@@ -56,7 +56,8 @@ struct PairTile {
   const T *lane_b, *lane_a;  ///< [lanes][b_width], [lanes][a_width], weighted: what u and t are multiplied by
   T *difference_b,
       *difference_a;  ///< [kBlockRows][b_width], [kBlockRows][a_width]: += sums over lanes; may be null
-  /// [lanes]: sums over rows of u^2, u u of the other lane of the pair, and of t alike.
+  /// [lanes]: sums over rows of u^2, u u of the next lane, and of t alike; rows beyond those that count
+  /// may be written to in the differences.
   double *square_u, *cross_u, *square_t, *cross_t;
 };
 

@@ -19,6 +19,8 @@ struct MomentKernels {
   void (*add_moments)(const T* block, std::ptrdiff_t width, double* moments);
   /// sum[column] += sum over rows.
   void (*add_rows)(const T* block, std::ptrdiff_t width, double* sum);
+  /// norms[row] = sum of squares.
+  void (*squared_norms)(const T* block, std::ptrdiff_t width, T* norms);
   /// Largest sum of squares of a row, off by less than (width + 8) roundings; NaN if a row has one.
   T (*largest_norm)(const T* block, std::ptrdiff_t width);
   /// The same of the rows of block times columns[width][count], count a multiple of kPad.
