@@ -90,7 +90,7 @@ Json report_json(const Options& options, const TransformerFile& file, const Repo
   Json json;
   json["schema"] = kJsonSchema;
   json["method"] = options.method == "auto" ? "exact" : options.method;
-  json["arch"] = model.arch == TransformerArch::stack ? "stack" : "gpt";
+  json["arch"] = to_string(model.arch);
   json["n"] = file.tokens;
   json["layers"] = model.layers;
   json["heads"] = model.heads;

@@ -38,8 +38,8 @@ Traced transformer(const TransformerModel& model, const Traced& x, std::span<con
   Traced t = x;
   for (std::int64_t layer = 0; layer < full.layers; ++layer)
     t = transformer_layer(full, t, weights.subspan(static_cast<std::size_t>(layer) * per_layer, per_layer));
-  if (full.arch == TransformerArch::stack) return t;
-  return layer_norm(t, weights[weights.size() - 2], weights.back(), kNormEps);
+  if (final_weights(full, x.dtype()).empty()) return t;
+  return layer_norm(t, weights[weights.size() - 2], weights.back(), *full.norm_eps);
 }
 
 Traced squared_error(const Traced& output, const Traced& target) {
