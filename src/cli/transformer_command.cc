@@ -114,7 +114,7 @@ Json report_json(const Options& options, const TransformerFile& file, const Repo
   Json json;
   json["schema"] = kJsonSchema;
   json["method"] = name_of(options.approximation.settings().method);
-  json["arch"] = model.arch == TransformerArch::stack ? "stack" : "gpt";
+  json["arch"] = to_string(model.arch);
   json["n"] = file.tokens;
   json["layers"] = model.layers;
   json["heads"] = model.heads;

@@ -25,7 +25,7 @@ Shape stored_shape(const SafetensorsFile& file, const ModelMetadata& metadata, c
 /// Sizes that metadata leave open are those of the first layer's weights.
 TransformerModel model_of(const SafetensorsFile& file, const ModelMetadata& metadata) {
   TransformerModel model;
-  model.arch = parse_transformer_arch(metadata.text("arch", {"stack", "gpt"}));
+  model.arch = parse_transformer_arch(metadata.text("arch", transformer_arch_names()));
   model.layers = metadata.integer("layers", 0);
   model.heads = metadata.integer("heads", 1);
   model.causal = metadata.flag_or("causal", false);
@@ -33,8 +33,8 @@ TransformerModel model_of(const SafetensorsFile& file, const ModelMetadata& meta
   model.scale = metadata.number("scale");
   model.window = metadata.integer_or("window", 0, 0);
   model.key_heads = metadata.integer_or("key_heads", model.heads, 1);
-  model.activation =
-      parse_activation(metadata.text_or("activation", "gelu", {"gelu", "relu", "silu", "tanh", "identity"}));
+  model.activation = parse_activation(metadata.text_or("activation", "gelu", activation_names()));
+  model.norm_eps = metadata.number("norm_eps");
   model.width = stored_shape(file, metadata, "X", 2)[1];
   if (model.layers == 0) return model;
   // The last one first: a number of layers that nobody has is found before their names are made.
@@ -52,8 +52,7 @@ TransformerModel model_of(const SafetensorsFile& file, const ModelMetadata& meta
   };
   model.head_size = per_head("W_Q", model.heads);
   model.value_size = per_head("W_V", model.key_heads);
-  if (model.arch == TransformerArch::gpt)
-    model.hidden = stored_shape(file, metadata, kWeight + "layer0.W_1", 2)[1];
+  if (!is_stack) model.hidden = stored_shape(file, metadata, kWeight + "layer0.W_1", 2)[1];
   return model;
 }
 

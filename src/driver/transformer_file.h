@@ -14,7 +14,7 @@ namespace loipe {
 enum class TransformerLoss : std::uint8_t { square, cross_entropy };
 
 /// What a model file holds: X [tokens, width], target, weight.<name>; metadata arch, layers,
-/// heads, causal, residual, loss, scale, and, if wanted, activation, key_heads, window.
+/// heads, causal, residual, loss, scale, and, if wanted, activation, key_heads, window, norm_eps.
 struct TransformerFile {
   TransformerModel model;
   TransformerLoss loss = TransformerLoss::square;

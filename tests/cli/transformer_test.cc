@@ -86,7 +86,7 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
   const auto with = [](const std::string& key, const std::string& value) {
     return [=](Contents& c) { c.metadata[key] = value; };
   };
-  expect_refused(kGpt, with("arch", "gptt"), 2, "arch = \"gptt\", expected one of stack, gpt");
+  expect_refused(kGpt, with("arch", "gptt"), 2, "arch = \"gptt\", expected one of stack, gpt, bert");
   expect_refused(kGpt, [](Contents& c) { c.metadata.erase("arch"); }, 2, "lack arch");
   expect_refused(kGpt, with("heads", "3"), 2, "3 heads do not divide");
   expect_refused(kGpt, with("heads", "two"), 2, "heads = \"two\", expected a whole number");
@@ -97,6 +97,7 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
   expect_refused(kGpt, with("loss", "hinge"), 2, "expected one of square, cross_entropy");
   expect_refused(kGpt, with("scale", "inf"), 2, "expected a finite number");
   expect_refused(kGpt, with("activation", "gelo"), 2, "did you mean 'gelu'");
+  expect_refused(kGpt, with("norm_eps", "-1"), 2, "norm_eps is -1");
   expect_refused(kGpt, [](Contents& c) { c.erase("weight.layer1.W_O"); }, 2, "weight.layer1.W_O");
   expect_refused(
       kGpt, [](Contents& c) { c["weight.layer1.b_1"] = Tensor({DType::f64, {3}}); }, 2,

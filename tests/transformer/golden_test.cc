@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Loss, output and all gradients of whole transformers against files that PyTorch's autograd
-// wrote in float64: four kept here, all of them where the reference data are at hand.
+// wrote in float64: six kept here, all of them where the reference data are at hand.
 #include <gtest/gtest.h>
 #include <loipe/derivative.h>
 
@@ -21,7 +21,7 @@ std::vector<std::string> golden_files() {
     if (const fs::path path = LOIPE_SOURCE_DIR + std::string(folder); fs::exists(path))
       for (const fs::directory_entry& entry : fs::directory_iterator(path))
         if (const std::string stem = entry.path().stem();
-            stem.starts_with("gpt_") || stem.starts_with("stack_"))
+            stem.starts_with("gpt_") || stem.starts_with("stack_") || stem.starts_with("bert_"))
           files.push_back(entry.path());
   std::ranges::sort(files);
   return files;
@@ -172,6 +172,7 @@ TEST(Transformer, ModelsThatCannotBeAreRefused) {
   refused({.heads = 3, .width = 8}, "3 heads do not divide the width 8");
   refused({.heads = 0, .width = 8}, "heads is 0");
   refused({.layers = -1, .width = 8}, "layers is -1");
+  refused({.arch = TransformerArch::bert, .width = 8, .norm_eps = 0}, "norm_eps is 0");
   refused({.heads = 4, .width = 8, .key_heads = 3}, "no multiple of 3 key heads");
   refused({.arch = TransformerArch::stack, .heads = 2, .width = 8, .value_size = 3}, "expected the width 8");
 }

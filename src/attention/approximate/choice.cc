@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "attention/planner/cost.h"
 
@@ -81,8 +82,11 @@ HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatis
   report.parameter = plan.parameter;
   report.clusters = static_cast<double>(plan.clusters);
   report.exact_keys = static_cast<double>(plan.exact_keys);
+  constexpr double kVacuous = std::numeric_limits<double>::infinity();
   if (is_forward_exact) report.o = {0, 0, 0};
+  else report.bound_o = kVacuous;
   if (plan.method == Method::exact) report.dq = report.dk = report.dv = {0, 0, 0};
+  else report.bound_dq = report.bound_dk = report.bound_dv = kVacuous;
   return report;
 }
 

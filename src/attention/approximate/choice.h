@@ -22,7 +22,7 @@ namespace loipe::attention::approximate {
 /// The budgets among which a pilot chooses where the settings name none: those around the planned one, the
 /// cheapest first. One, where the settings name it.
 struct Budgets {
-  static constexpr int kMost = 6;
+  static constexpr int kMost = 10;
   std::array<clustered::Budget, kMost> list;
   std::size_t count = 0;
   std::span<const clustered::Budget> all() const { return std::span(list).first(count); }

@@ -66,12 +66,15 @@ class Backward {
                         some_heads(*cotangents_, problem_.shape, one), std::span(errors).first(budgets.count),
                         *parallel_, kernels_);
     std::size_t chosen = 0;
-    while (chosen + 1 < budgets.count && !(errors[chosen] <= settings.tolerance)) ++chosen;
+    while (chosen + 1 < budgets.count && !(errors[chosen] <= kPilotMargin * settings.tolerance)) ++chosen;
     if (settings.method == Method::automatic && !is_worth(budgets.list[chosen], errors[chosen], settings))
       return give_up(report, planner::Reason::no_saving);
     set_budget(report, budgets.list[chosen]);
     report.predicted_error = errors[chosen];
   }
+
+  /// Of the tolerance, which the derivatives by keys and values should meet as well as the pilot's queries.
+  static constexpr double kPilotMargin = 0.8;
 
   bool is_worth(const clustered::Budget& budget, double error, const Settings& settings) const {
     return error <= settings.tolerance &&
@@ -103,6 +106,7 @@ class Backward {
   void give_up(HeadReport& report, planner::Reason reason) {
     report.backward_method = kExact;
     report.dq = report.dk = report.dv = {0, 0, 0};
+    report.bound_dq = report.bound_dk = report.bound_dv = 0;
     if (report.method == kExact) report.clusters = report.exact_keys = 0;
     report.predicted_error = 0;
     report.work = work_of(1);

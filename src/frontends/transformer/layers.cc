@@ -3,14 +3,13 @@
 
 #include <loipe/attention.h>
 
+#include <cmath>
+
 #include "base/text.h"
 
 namespace loipe {
 
 namespace {
-
-const std::vector<std::string> kActivations{"gelu", "relu", "silu", "tanh", "identity"};
-const std::vector<std::string> kArchs{"stack", "gpt"};
 
 std::size_t place_of(std::string_view text, const std::vector<std::string>& names, std::string_view what) {
   for (std::size_t i = 0; i < names.size(); ++i)
@@ -22,6 +21,7 @@ std::size_t place_of(std::string_view text, const std::vector<std::string>& name
 Traced activated(Activation activation, const Traced& x) {
   switch (activation) {
     case Activation::gelu: return gelu(x, GeluForm::tanh);
+    case Activation::gelu_erf: return gelu(x, GeluForm::erf);
     case Activation::relu: return relu(x);
     case Activation::silu: return silu(x);
     case Activation::tanh: return tanh(x);
@@ -47,7 +47,8 @@ Traced merge_heads(const Traced& x) {
   return reshape(transpose(x, {1, 0, 2}), {shape[1], shape[0] * shape[2]});
 }
 
-Traced self_attention(const TransformerModel& model, std::int64_t layer, const Traced& q, const Traced& k, const Traced& v) {
+Traced self_attention(const TransformerModel& model, std::int64_t layer, const Traced& q, const Traced& k,
+                      const Traced& v) {
   AttentionOptions options;
   options.causal = model.causal;
   options.scale = model.scale;
@@ -59,20 +60,28 @@ Traced self_attention(const TransformerModel& model, std::int64_t layer, const T
                                split_heads(v, model.key_heads), options));
 }
 
-Traced stack_layer(const TransformerModel& model, std::int64_t layer, const Traced& x, std::span<const Traced> w) {
+Traced stack_layer(const TransformerModel& model, std::int64_t layer, const Traced& x,
+                   std::span<const Traced> w) {
   const Traced attended = self_attention(model, layer, matmul(x, w[0]), matmul(x, w[1]), matmul(x, w[2]));
   const Traced z = model.residual ? x + attended : attended;
   const Traced f = activated(model.activation, matmul(z, w[3]));
   return model.residual ? z + f : f;
 }
 
-Traced gpt_layer(const TransformerModel& model, std::int64_t layer, const Traced& x, std::span<const Traced> w) {
-  const Traced n1 = layer_norm(x, w[0], w[1], kNormEps);
+/// Attention, then an MLP, each added to its input. A norm stands before each of the two (pre-norm) or after
+/// each sum (post-norm).
+Traced attention_and_mlp(const TransformerModel& model, std::int64_t layer, const Traced& x,
+                         std::span<const Traced> w) {
+  const bool is_pre_norm = model.arch == TransformerArch::gpt;
+  const auto norm = [&](const Traced& t, std::size_t at, bool is_here) {
+    return is_here ? layer_norm(t, w[at], w[at + 1], *model.norm_eps) : t;
+  };
+  const Traced a = norm(x, 0, is_pre_norm);
   const Traced attended =
-      self_attention(model, layer, affine(n1, w[2], w[3]), affine(n1, w[4], w[5]), affine(n1, w[6], w[7]));
-  const Traced z = x + affine(attended, w[8], w[9]);
-  const Traced n2 = layer_norm(z, w[10], w[11], kNormEps);
-  return z + affine(activated(model.activation, affine(n2, w[12], w[13])), w[14], w[15]);
+      self_attention(model, layer, affine(a, w[2], w[3]), affine(a, w[4], w[5]), affine(a, w[6], w[7]));
+  const Traced z = norm(x + affine(attended, w[8], w[9]), 0, !is_pre_norm);
+  const Traced hidden = affine(norm(z, 10, is_pre_norm), w[12], w[13]);
+  return norm(z + affine(activated(model.activation, hidden), w[14], w[15]), 10, !is_pre_norm);
 }
 
 void expect_at_least(std::string_view what, std::int64_t value, std::int64_t least) {
@@ -83,12 +92,26 @@ void expect_at_least(std::string_view what, std::int64_t value, std::int64_t lea
 
 }  // namespace
 
-Activation parse_activation(std::string_view text) {
-  return static_cast<Activation>(place_of(text, kActivations, "activation"));
+const std::vector<std::string>& transformer_arch_names() {
+  static const std::vector<std::string> names{"stack", "gpt", "bert"};
+  return names;
+}
+
+std::string to_string(TransformerArch arch) {
+  return transformer_arch_names().at(static_cast<std::size_t>(arch));
 }
 
 TransformerArch parse_transformer_arch(std::string_view text) {
-  return static_cast<TransformerArch>(place_of(text, kArchs, "arch"));
+  return static_cast<TransformerArch>(place_of(text, transformer_arch_names(), "arch"));
+}
+
+const std::vector<std::string>& activation_names() {
+  static const std::vector<std::string> names{"gelu", "gelu_erf", "relu", "silu", "tanh", "identity"};
+  return names;
+}
+
+Activation parse_activation(std::string_view text) {
+  return static_cast<Activation>(place_of(text, activation_names(), "activation"));
 }
 
 TransformerModel completed(const TransformerModel& model) {
@@ -106,6 +129,10 @@ TransformerModel completed(const TransformerModel& model) {
   if (full.head_size == 0) full.head_size = full.width / full.heads;
   if (full.value_size == 0) full.value_size = full.width / full.heads;
   if (full.hidden == 0) full.hidden = 4 * full.width;
+  if (!full.norm_eps) full.norm_eps = full.arch == TransformerArch::bert ? 1e-12 : 1e-5;
+  if (!(*full.norm_eps > 0) || std::isinf(*full.norm_eps))
+    throw UserError("transformer: norm_eps is " + format_double(*full.norm_eps) +
+                    ", expected a positive number");
   for (const auto& [what, value] :
        {std::pair("head_size", full.head_size), std::pair("value_size", full.value_size),
         std::pair("hidden", full.hidden)})
@@ -136,14 +163,14 @@ std::vector<Argument> layer_weights(const TransformerModel& m, DType dtype) {
 }
 
 std::vector<Argument> final_weights(const TransformerModel& model, DType dtype) {
-  if (model.arch == TransformerArch::stack) return {};
+  if (model.arch != TransformerArch::gpt) return {};
   return {{"lnf_gamma", {dtype, {model.width}}}, {"lnf_beta", {dtype, {model.width}}}};
 }
 
 Traced transformer_layer(const TransformerModel& model, std::int64_t layer, const Traced& x,
                          std::span<const Traced> weights) {
   return model.arch == TransformerArch::stack ? stack_layer(model, layer, x, weights)
-                                              : gpt_layer(model, layer, x, weights);
+                                              : attention_and_mlp(model, layer, x, weights);
 }
 
 }  // namespace loipe

@@ -5,10 +5,7 @@
 
 namespace loipe {
 
-/// Of all layer normalisations.
-inline constexpr double kNormEps = 1e-5;
-
-/// The model with every size said, for models that can be (UserError).
+/// The model with every size and the eps of its norms said, for models that can be (UserError).
 TransformerModel completed(const TransformerModel& model);
 
 /// What a layer takes, with names after "layer<l>.".
@@ -18,7 +15,7 @@ std::vector<Argument> layer_weights(const TransformerModel& model, DType dtype);
 Traced transformer_layer(const TransformerModel& model, std::int64_t layer, const Traced& x,
                          std::span<const Traced> weights);
 
-/// Scale and shift of the last normalisation; none for a stack.
+/// Scale and shift of the last normalisation, of pre-norm models.
 std::vector<Argument> final_weights(const TransformerModel& model, DType dtype);
 
 }  // namespace loipe

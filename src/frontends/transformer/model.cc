@@ -37,9 +37,10 @@ Traced transformer(const TransformerModel& model, const Traced& x, std::span<con
   const std::size_t per_layer = layer_weights(full, x.dtype()).size();
   Traced t = x;
   for (std::int64_t layer = 0; layer < full.layers; ++layer)
-    t = transformer_layer(full, layer, t, weights.subspan(static_cast<std::size_t>(layer) * per_layer, per_layer));
-  if (full.arch == TransformerArch::stack) return t;
-  return layer_norm(t, weights[weights.size() - 2], weights.back(), kNormEps);
+    t = transformer_layer(full, layer, t,
+                          weights.subspan(static_cast<std::size_t>(layer) * per_layer, per_layer));
+  if (final_weights(full, x.dtype()).empty()) return t;
+  return layer_norm(t, weights[weights.size() - 2], weights.back(), *full.norm_eps);
 }
 
 Traced squared_error(const Traced& output, const Traced& target) {
