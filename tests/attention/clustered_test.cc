@@ -128,6 +128,28 @@ TYPED_TEST(ClusteredAttention, DerivativesAreTheirDefinition) {
   }
 }
 
+// Queries enough for several chunks, of several heads that read one.
+TYPED_TEST(ClusteredAttention, DerivativesOfManyQueriesAreTheirDefinition) {
+  for (const bool is_causal : {false, true}) {
+    Rng rng(9);
+    Case<TypeParam> c;
+    c.shape = {16, 2, 1200, 130, 8, 16};
+    c.is_causal = is_causal;
+    fill(c, rng);
+    const Budget budget{12, 30, is_causal ? 40 : 0, 1};
+    Results<TypeParam> got(c), expected(c);
+    run_forward(c, budget, got);
+    oracle_forward<TypeParam>(c.problem(), budget, {expected.o.rows(), expected.lse.rows()});
+    EXPECT_LT(deviation(got.o, expected.o), kTolerance<TypeParam>);
+    run_vjp(c, budget, got.saved(), got);
+    Gradients gradients;
+    oracle_vjp<TypeParam>(c.problem(), budget, got.saved(), c.cotangents(), gradients);
+    EXPECT_LT(distance(got.q, gradients.q), kTolerance<TypeParam>);
+    EXPECT_LT(distance(got.k, gradients.k), kTolerance<TypeParam>);
+    EXPECT_LT(distance(got.v, gradients.v), kTolerance<TypeParam>);
+  }
+}
+
 // Enough exact keys, or a cluster for each key: nothing is left to approximate.
 TYPED_TEST(ClusteredAttention, IsExactWithEnoughKeysOrClusters) {
   for (std::uint64_t seed = 0; seed < 30; ++seed) {

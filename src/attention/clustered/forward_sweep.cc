@@ -159,8 +159,9 @@ void ForwardSweep<E>::take_rows(const TileRows& rows, std::int64_t part, std::in
   t.q = m.lanes.q, t.scores = m.scores, t.maximum = m.maximum, t.sum = m.sum, t.o = m.o;
   t.head_size = d, t.value_size = dv;
   constexpr std::int32_t kFar = 1 << 28;
-  for (std::int64_t begin = 0; begin < rows.count; begin += kTileRows) {
-    t.keys = std::min<std::int64_t>(kTileRows, rows.count - begin);
+  const std::int64_t seen = rows_seen(m.lanes, rows.count);
+  for (std::int64_t begin = 0; begin < seen; begin += kTileRows) {
+    t.keys = std::min<std::int64_t>(kTileRows, seen - begin);
     t.band = {t.keys % kGroup == 0, -kFar, kFar};
     t.k = rows.strip->k + begin * d, t.v = rows.strip->vc + begin * dv;
     const std::int64_t whole = set_piece(m.lanes, lanes, begin, t.keys);

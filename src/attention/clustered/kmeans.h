@@ -6,7 +6,7 @@
 namespace loipe::attention::clustered {
 
 /// Sampled keys for each cluster at most; Lloyd's iterations.
-inline constexpr std::int64_t kSampleOfCluster = 32, kIterations = 3;
+inline constexpr std::int64_t kSampleOfCluster = 16, kIterations = 3;
 
 /// Centres of one head of keys, as rows of KeyMetric.
 template <class T>

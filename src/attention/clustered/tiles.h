@@ -96,6 +96,17 @@ void close_lanes(const LaneTile<T>& tile, std::int64_t lanes) {
   std::fill(tile.from + tile.count, tile.from + lanes, static_cast<T>(kNoRow));
 }
 
+/// How many of the first `rows` rows hold all that any lane sees.
+template <class T>
+std::int64_t rows_seen(const LaneTile<T>& tile, std::int64_t rows) {
+  T seen = 0;
+  for (std::int64_t l = 0; l < tile.count; ++l) {
+    if (tile.from[l] < static_cast<T>(rows)) return rows;
+    seen = std::max(seen, tile.until[l]);
+  }
+  return std::min(static_cast<std::int64_t>(seen), rows);
+}
+
 /// The limits for the rows from `begin` on; returns how many of `rows` all lanes see.
 template <class T>
 std::int64_t set_piece(const LaneTile<T>& tile, std::int64_t lanes, std::int64_t begin, std::int64_t rows) {

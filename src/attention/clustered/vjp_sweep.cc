@@ -204,8 +204,9 @@ void VjpSweep<E>::take_rows(const TileRows& rows, const Memory& m) const {
   t.until = m.lanes.piece_until, t.from = m.lanes.piece_from;
   t.weights = m.weights, t.dx = m.dx, t.dq = m.dq;
   t.head_size = d, t.value_size = dv;
-  for (std::int64_t begin = 0; begin < rows.count; begin += kTileRows) {
-    const std::int64_t count = std::min<std::int64_t>(kTileRows, rows.count - begin);
+  const std::int64_t seen = rows_seen(m.lanes, rows.count);
+  for (std::int64_t begin = 0; begin < seen; begin += kTileRows) {
+    const std::int64_t count = std::min<std::int64_t>(kTileRows, seen - begin);
     t.k = rows.strip->k + begin * d, t.v = rows.strip->v + begin * dv, t.kc = rows.strip->kc + begin * d;
     t.additive = rows.additive == nullptr ? nullptr : rows.additive + begin * plan_.lanes;
     t.dk = rows.dk + begin * d, t.dv = rows.dv + begin * dv;
