@@ -57,8 +57,8 @@ void KeyClustering<E>::run(const Parallel& parallel, std::int64_t first, std::in
     KeyClusters<T>& c = heads_[h];
     list_allowed(first + h, c);
     Arena memory = memory_.of(thread);
-    find_centres(plan_, first + h, {c.keys, static_cast<std::size_t>(c.allowed)}, c.metric, c.centres,
-                 take_kmeans_memory(plan_, memory));
+    find_centres(plan_, first + h, {c.keys, static_cast<std::size_t>(c.allowed)}, c.allowed_before, c.metric,
+                 c.centres, take_kmeans_memory(plan_, memory));
   });
   const std::int64_t ranges = divide_up(plan_.problem.shape.keys, kAssigned);
   for_each(parallel, heads * ranges, [&](std::int64_t task, int thread) {

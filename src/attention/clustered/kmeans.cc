@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/clustered/kmeans.h"
 
+#include <cmath>
+
 #include "base/rng.h"
 
 namespace loipe::attention::clustered {
@@ -10,6 +12,8 @@ namespace {
 /// Root mean square of the values' part of a distance over that of the keys' part: keys whose logits nearly
 /// agree are kept together by their values.
 constexpr double kValueWeight = 0.15;
+/// Mass that is added to that of each key, so that keys without any are clustered too.
+constexpr double kLeastMass = 0.02;
 constexpr double kFarAway = -1e30;
 
 template <class E>
@@ -141,7 +145,8 @@ void Lloyd<E>::draw_seeds() {
     double sum = 0;
     for (std::int64_t n = 0; n < sample_; ++n) {
       const double square = static_cast<double>(m_.squares[n]);
-      sum += begin == 0 ? 1.0 : std::max(square - 2 * static_cast<double>(m_.best[n]), 0.0);
+      const double distance = begin == 0 ? 1.0 : std::max(square - 2 * static_cast<double>(m_.best[n]), 0.0);
+      sum += distance * static_cast<double>(m_.weights[n]);
       m_.cumulative[n] = sum;
     }
     for (std::int64_t s = 0; s < seeds; ++s) {
@@ -154,31 +159,65 @@ void Lloyd<E>::draw_seeds() {
   }
 }
 
-/// To the mean of those nearest, whose mean squared distance is mean |x|^2 - |c|^2; a centre without any
-/// stays.
+/// To the weighted mean of those nearest, whose mean squared distance is mean |x|^2 - |c|^2; a centre without
+/// any stays.
 template <class E>
 void Lloyd<E>::move_centres() const {
   const std::int64_t count = centres_.count;
-  std::fill(m_.counts, m_.counts + count, std::int64_t{0});
+  std::fill(m_.sums, m_.sums + count, 0.0);
   for (std::int64_t n = 0; n < sample_; ++n) {
     const auto c = static_cast<std::int64_t>(m_.index[n]);
+    const T weight = m_.weights[n];
     T* const sum = centres_.rows + c * features_;
-    if (m_.counts[c]++ == 0) {
+    if (m_.sums[c] == 0) {
       std::fill(sum, sum + features_, T{0});
       centres_.spread[c] = 0;
     }
-    centres_.spread[c] += m_.squares[n];
-    for (std::int64_t f = 0; f < features_; ++f) sum[f] += m_.rows[n * features_ + f];
+    m_.sums[c] += static_cast<double>(weight);
+    centres_.spread[c] += weight * m_.squares[n];
+    for (std::int64_t f = 0; f < features_; ++f) sum[f] += weight * m_.rows[n * features_ + f];
   }
-  for (std::int64_t c = 0; c < count; ++c)
-    for (std::int64_t f = 0; m_.counts[c] > 0 && f < features_; ++f)
-      centres_.rows[c * features_ + f] /= static_cast<T>(m_.counts[c]);
+  for (std::int64_t c = 0; c < count; ++c) {
+    if (m_.sums[c] == 0) continue;
+    const T factor = static_cast<T>(1 / m_.sums[c]);
+    for (std::int64_t f = 0; f < features_; ++f) centres_.rows[c * features_ + f] *= factor;
+  }
   set_duals({0, count});
   for (std::int64_t c = 0; c < count; ++c)
     centres_.spread[c] =
-        m_.counts[c] == 0
+        m_.sums[c] == 0
             ? T{0}
-            : std::max(centres_.spread[c] / static_cast<T>(m_.counts[c]) - 2 * centres_.half_square[c], T{0});
+            : std::max(centres_.spread[c] / static_cast<T>(m_.sums[c]) - 2 * centres_.half_square[c], T{0});
+}
+
+/// The `heavy` keys of largest mass and, of the others, one from each of as many equal parts as there is room
+/// for, in order; those of a part stand for all of it.
+template <class E>
+void draw_sample(std::int64_t keys, std::int64_t sample, std::int64_t heavy, const KMeansMemory<E>& m) {
+  const auto weight = [&](std::int64_t n) {
+    return static_cast<E>(std::sqrt(static_cast<double>(m.mass[n]) + kLeastMass));
+  };
+  if (sample == keys) {
+    for (std::int64_t n = 0; n < keys; ++n)
+      m.sample[n] = static_cast<std::int32_t>(n), m.weights[n] = weight(n);
+    return;
+  }
+  for (std::int64_t n = 0; n < keys; ++n) m.heavy[n] = static_cast<std::int32_t>(n);
+  std::nth_element(m.heavy, m.heavy + heavy, m.heavy + keys, [&](std::int32_t a, std::int32_t b) {
+    return m.mass[a] != m.mass[b] ? m.mass[a] > m.mass[b] : a < b;
+  });
+  std::sort(m.heavy, m.heavy + heavy);
+  const std::int64_t others = keys - heavy, room = sample - heavy;
+  const E stands_for = static_cast<E>(others) / static_cast<E>(room);
+  std::int64_t at = 0, next_heavy = 0, other = 0, drawn = 0;
+  for (std::int64_t n = 0; n < keys; ++n) {
+    const bool is_heavy = next_heavy < heavy && m.heavy[next_heavy] == n;
+    if (is_heavy) ++next_heavy;
+    else if (other++ != drawn * others / room || drawn == room) continue;
+    else ++drawn;
+    m.sample[at] = static_cast<std::int32_t>(n);
+    m.weights[at++] = weight(n) * (is_heavy ? E{1} : stands_for);
+  }
 }
 
 }  // namespace
@@ -202,14 +241,18 @@ KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>& plan, Arena& aren
   m.dual = arena.take<T>(kGroup * features);
   m.scratch = arena.take<T>(d * d);
   m.cumulative = arena.take<double>(std::max(sample, d * (d + 1)));
-  m.counts = arena.take<std::int64_t>(plan.rows);
+  m.weights = arena.take<T>(sample);
+  m.mass = arena.take<T>(plan.problem.shape.keys);
+  m.sample = arena.take<std::int32_t>(sample), m.heavy = arena.take<std::int32_t>(plan.problem.shape.keys);
+  m.sums = arena.take<double>(plan.rows);
+  m.of_mass = take_mass_memory(plan, arena);
   return m;
 }
 
 template <class E>
 void find_centres(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
-                  KeyMetric<Accumulator<E>>& metric, Centres<Accumulator<E>>& centres,
-                  const KMeansMemory<Accumulator<E>>& m) {
+                  const std::int32_t* allowed_before, KeyMetric<Accumulator<E>>& metric,
+                  Centres<Accumulator<E>>& centres, const KMeansMemory<Accumulator<E>>& m) {
   using T = Accumulator<E>;
   const auto allowed = static_cast<std::int64_t>(keys.size());
   centres.count = std::min(plan.clusters, allowed);
@@ -217,9 +260,11 @@ void find_centres(const Plan<E>& plan, std::int64_t key_head, std::span<const st
   if (allowed <= plan.clusters) return;
   compute_metric(plan, key_head, metric, m.cumulative, m.scratch);
   const std::int64_t sample = sample_size(plan, allowed), features = features_of(plan);
+  compute_mass(plan, key_head, keys, allowed_before, m.mass, m.of_mass);
+  draw_sample(allowed, sample, plan.clusters, m);
   std::fill(m.rows + sample * features, m.rows + round_up(sample, plan.lanes) * features, T{0});
   for (std::int64_t n = 0; n < sample; ++n)
-    load_key_rows(plan, key_head, keys.data() + n * allowed / sample, 1, m.rows + n * features);
+    load_key_rows(plan, key_head, keys.data() + m.sample[n], 1, m.rows + n * features);
   Lloyd<E>(plan, key_head, sample, metric, centres, m).run();
 }
 
@@ -258,15 +303,15 @@ void assign_keys(const Plan<E>& plan, std::int64_t key_head, std::span<const std
   }
 }
 
-#define LOIPE_INSTANTIATE(E)                                                              \
-  template Centres<Accumulator<E>> take_centres(const Plan<E>&, Arena&);                  \
-  template KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>&, Arena&);       \
-  template AssignMemory<Accumulator<E>> take_assign_memory(const Plan<E>&, Arena&);       \
-  template void find_centres(const Plan<E>&, std::int64_t, std::span<const std::int32_t>, \
-                             KeyMetric<Accumulator<E>>&, Centres<Accumulator<E>>&,        \
-                             const KMeansMemory<Accumulator<E>>&);                        \
-  template void assign_keys(const Plan<E>&, std::int64_t, std::span<const std::int32_t>,  \
-                            const Centres<Accumulator<E>>&, std::int32_t*,                \
+#define LOIPE_INSTANTIATE(E)                                                                            \
+  template Centres<Accumulator<E>> take_centres(const Plan<E>&, Arena&);                                \
+  template KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>&, Arena&);                     \
+  template AssignMemory<Accumulator<E>> take_assign_memory(const Plan<E>&, Arena&);                     \
+  template void find_centres(const Plan<E>&, std::int64_t, std::span<const std::int32_t>,               \
+                             const std::int32_t*, KeyMetric<Accumulator<E>>&, Centres<Accumulator<E>>&, \
+                             const KMeansMemory<Accumulator<E>>&);                                      \
+  template void assign_keys(const Plan<E>&, std::int64_t, std::span<const std::int32_t>,                \
+                            const Centres<Accumulator<E>>&, std::int32_t*,                              \
                             const AssignMemory<Accumulator<E>>&);
 LOIPE_INSTANTIATE(float)
 LOIPE_INSTANTIATE(double)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "attention/clustered/key_metric.h"
+#include "attention/clustered/key_mass.h"
 
 namespace loipe::attention::clustered {
 
@@ -21,12 +21,16 @@ struct Centres {
 /// What find_centres works in.
 template <class T>
 struct KMeansMemory {
-  T *rows, *lanes;            // the sample: [sample][features], tiles [features][lanes]
-  T *best, *index, *squares;  // [sample]: of the nearest centre; |x|^2
-  T* dual;                    // [kGroup][features]
-  T* scratch;                 // [head_size][head_size]
-  double* cumulative;         // [sample]; also the workspace of the metric
-  std::int64_t* counts;       // [clusters padded]
+  T *rows, *lanes;               // the sample: [sample][features], tiles [features][lanes]
+  T *best, *index, *squares;     // [sample]: of the nearest centre; |x|^2
+  T* weights;                    // [sample]
+  T* mass;                       // [keys]
+  std::int32_t *sample, *heavy;  // [sample], [keys]: which keys, counted among the allowed ones
+  T* dual;                       // [kGroup][features]
+  T* scratch;                    // [head_size][head_size]
+  double* cumulative;            // [sample]; also the workspace of the metric
+  double* sums;                  // [clusters padded]: of weights
+  MassMemory<T> of_mass;
 };
 
 template <class E>
@@ -34,13 +38,14 @@ Centres<Accumulator<E>> take_centres(const Plan<E>& plan, Arena& arena);
 template <class E>
 KMeansMemory<Accumulator<E>> take_kmeans_memory(const Plan<E>& plan, Arena& arena);
 
-/// The metric and the centres of the keys of a head: seeds drawn from a sample in proportion to squared
-/// distances (k-means++, kGroup at a time), then Lloyd's iterations on the sample. keys: the positions of the
-/// allowed ones, in order. If there are no more than centres, nothing is computed: each is one itself.
+/// The metric and the centres of the keys of a head by k-means on a sample, each key weighted by the root of
+/// its mass: seeds drawn in proportion to weighted squared distances (k-means++, kGroup at a time), then
+/// Lloyd's iterations. keys: the positions of the allowed ones, in order; allowed_before as KeyClusters has
+/// it. If there are no more keys than centres, nothing is computed: each is one itself.
 template <class E>
 void find_centres(const Plan<E>& plan, std::int64_t key_head, std::span<const std::int32_t> keys,
-                  KeyMetric<Accumulator<E>>& metric, Centres<Accumulator<E>>& centres,
-                  const KMeansMemory<Accumulator<E>>& memory);
+                  const std::int32_t* allowed_before, KeyMetric<Accumulator<E>>& metric,
+                  Centres<Accumulator<E>>& centres, const KMeansMemory<Accumulator<E>>& memory);
 
 /// What assign_keys works in.
 template <class T>

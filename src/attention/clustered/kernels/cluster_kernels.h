@@ -17,7 +17,8 @@ inline constexpr int kTileRows = 64;
 
 /// Derivatives of `lanes` queries against up to kTileRows rows, which are keys or means of clusters. With
 /// w = 2^(<k, q> + additive - lse) and dx = w (<v, g> - mean), adds the tile's part to dq = sum_rows dx k,
-/// dk = sum_lanes dx q, dv = sum_lanes w g. dk and dv may be null.
+/// dk = sum_lanes dx q, dv = sum_lanes w g. dk and dv may be null; dx
+/// null: dv alone.
 template <class T>
 struct PairTile {
   const T* q;         ///< [head_size][lanes]
