@@ -122,7 +122,7 @@ TEST(AttentionAudit, PolynomialErrorsAreFoundWithinTheInterval) {
       }
       for (const Score& score : {k, v}) {
         EXPECT_GE(score.covered, 170) << is_causal;
-        EXPECT_NEAR(score.squares / score.calls, 1, 0.4) << is_causal;  // unbiased, but for squares below 0
+        EXPECT_NEAR(score.squares / score.calls, 1, 0.5) << is_causal;  // unbiased, but for squares below 0
       }
     }
   }
@@ -179,7 +179,7 @@ TEST(AttentionAudit, SameBitsOnAllThreads) {
       EXPECT_EQ((one.*which).value, (three.*which).value);
       EXPECT_EQ((one.*which).high, (three.*which).high);
     }
-    EXPECT_GT(one.k.value, 0);
+    EXPECT_GT(one.q.value, 0);
   }
 }
 

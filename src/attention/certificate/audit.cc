@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/certificate/audit.h"
 
-#include <cmath>
+#include <array>
 
 #include "attention/certificate/column_pass.h"
 #include "attention/certificate/pair_pass.h"
@@ -36,51 +36,63 @@ struct Power {
   int exponent;
 };
 
-/// Energies of two results by row, or of one or none, and draws from them.
+/// Rows of an array with heads, and what stands for their energy in draws.
+template <class E>
+struct Ranked {
+  Rows<const E> rows;  ///< may be absent
+  std::int64_t columns;
+};
+
+/// Energies by row, and draws from them.
 template <class E>
 struct Lot {
   std::int64_t heads, rows, draws;
-  double *first, *second;  ///< [heads][rows]
-  double* norms;           ///< [threads][rows]
-  double* totals;          ///< [heads][2]
-  Draw* drawn;             ///< [heads][draws]
+  double* energies;  ///< [threads][kEnergies][rows]
+  double* norms;     ///< [threads][rows]
+  double* totals;    ///< [heads][kEnergies]
+  Draw* drawn;       ///< [heads][draws]
   ThreadMemory blocks;
 
   Lot(const Extents<E>& e, std::int64_t h, std::int64_t r, std::int64_t d, int threads, Arena& arena)
       : heads(h), rows(r), draws(d) {
-    first = arena.take<double>(heads * rows), second = arena.take<double>(heads * rows);
-    norms = arena.take<double>(threads * rows);
-    totals = arena.take<double>(heads * 2);
+    constexpr auto kCount = static_cast<std::int64_t>(kEnergies);
+    energies = arena.take<double>(threads * kCount * rows), norms = arena.take<double>(threads * rows);
+    totals = arena.take<double>(heads * kCount);
     drawn = arena.take<Draw>(heads * draws);
-    blocks = ThreadMemory(
-        arena, static_cast<std::size_t>(kBlockRows * std::max(e.a_width, e.b_width)) * sizeof(E) + 64,
-        threads);
+    Arena one;
+    one.take<E>(kBlockRows * std::max(e.a_width, e.b_width));
+    blocks = ThreadMemory(arena, one.used(), threads);
   }
   E* block(int thread) const {
     Arena own = blocks.of(thread);
     return own.take<E>(0);
   }
+  double total(std::int64_t head, std::int64_t which) const {
+    return totals[head * static_cast<std::int64_t>(kEnergies) + which];
+  }
 
-  /// Rows of results in proportion to their energy times a power.
-  void draw(const Rows<const E>& a, std::int64_t a_columns, const Rows<const E>& b, std::int64_t b_columns,
-            const Power<E>& power, std::uint64_t seed, const Parallel& parallel) const {
+  /// Rows in proportion to the energies of results times a power; where `last` is given, its energies
+  /// last(head) are the last ones.
+  template <class Last>
+  void draw(const std::array<Ranked<E>, kEnergies>& results, const Power<E>& power, std::uint64_t seed,
+            const Parallel& parallel, Last&& last) const {
     for_each(parallel, heads, [&](std::int64_t head, int thread) {
-      const auto energies = [&](const Rows<const E>& from, std::int64_t columns, double* to, double& total) {
-        total = from ? set_energies(from, head, rows, columns, block(thread), to) : 0;
-        return from ? to : nullptr;
-      };
-      const double* const of_a = energies(a, a_columns, first + head * rows, totals[2 * head]);
-      const double* const of_b = energies(b, b_columns, second + head * rows, totals[2 * head + 1]);
-      double* const own = norms + thread * rows;
-      if (power.exponent > 0) set_energies(power.of, head, rows, power.columns, block(thread), own);
-      for (std::int64_t i = 0; power.exponent > 0 && i < rows; ++i) {
-        double factor = own[i];
-        for (int e = 1; e < power.exponent; ++e) factor *= own[i];
-        if (of_a != nullptr) first[head * rows + i] *= factor;
-        if (of_b != nullptr) second[head * rows + i] *= factor;
+      double* const norm = norms + thread * rows;
+      if (power.exponent > 0) set_energies(power.of, head, rows, power.columns, block(thread), norm);
+      std::array<const double*, kEnergies> found{};
+      for (std::size_t r = 0; r < kEnergies; ++r) {
+        const auto at = static_cast<std::int64_t>(kEnergies) * thread + static_cast<std::int64_t>(r);
+        double* const to = energies + at * rows;
+        double& sum = totals[head * static_cast<std::int64_t>(kEnergies) + static_cast<std::int64_t>(r)] = 0;
+        if (!results[r].rows) continue;
+        sum = set_energies(results[r].rows, head, rows, results[r].columns, block(thread), to);
+        for (std::int64_t i = 0; power.exponent > 0 && i < rows; ++i)
+          for (int e = 0; e < power.exponent; ++e) to[i] *= norm[i];
+        found[r] = to;
       }
+      if (const double* const more = last(head)) found.back() = more;
       Rng rng(seed * 0x9e3779b97f4a7c15u + static_cast<std::uint64_t>(head));
-      draw_rows(of_a, of_b, rows, rng, {drawn + head * draws, static_cast<std::size_t>(draws)});
+      draw_rows(found, rows, rng, {drawn + head * draws, static_cast<std::size_t>(draws)});
     });
   }
 };
@@ -150,34 +162,38 @@ Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Ap
   const bool has_pairs = !has_exact_forward && (k || v) && approximate.o && cotangents.o &&
                          polynomial.denominator && polynomial.approximation != nullptr &&
                          polynomial.approximation->rank == 0;
-  if (o || q || has_pairs) {
+  const auto no_more = [](std::int64_t) -> const double* { return nullptr; };
+  const bool has_columns = has_exact_forward && (k || v);
+  if (o || q || has_pairs || has_columns) {
     const Power<E> power{problem.q, s.head_size,
                          polynomial.approximation == nullptr ? 0 : polynomial.approximation->degree + 1};
-    m.queries.draw(o, s.value_size, q, s.head_size, power, 2 * sampling.seed, parallel);
+    m.queries.draw({{{o, s.value_size}, {q, s.head_size}, {cotangents.o, s.value_size}}}, power,
+                   2 * sampling.seed, parallel, no_more);
     m.rows.run(parallel);
     RatioSums of_o, of_q;
     for (std::int64_t h = 0; h < s.heads; ++h) {
       const Draw* const draws = m.queries.drawn + h * m.queries.draws;
       if (o)
-        add_draws(of_o, o, h, s.value_size, draws, m.queries.draws, m.queries.totals[2 * h],
+        add_draws(of_o, o, h, s.value_size, draws, m.queries.draws, m.queries.total(h, 0),
                   [&](std::int64_t draw) { return m.rows.o(h, draw); });
       if (q)
-        add_draws(of_q, q, h, s.head_size, draws, m.queries.draws, m.queries.totals[2 * h + 1],
+        add_draws(of_q, q, h, s.head_size, draws, m.queries.draws, m.queries.total(h, 1),
                   [&](std::int64_t draw) { return m.rows.dq(h, draw); });
     }
     result.o = of_o.estimate(Kind::sampled_rows), result.q = of_q.estimate(Kind::sampled_rows);
   }
-  if (has_exact_forward && (k || v)) {
-    m.keys.draw(k, s.head_size, v, s.value_size, Power<E>{}, 2 * sampling.seed + 1, parallel);
+  if (has_columns) {
+    m.keys.draw({{{k, s.head_size}, {v, s.value_size}, {}}}, {}, 2 * sampling.seed + 1, parallel,
+                [&](std::int64_t kh) { return m.rows.key_energies(kh); });
     m.columns.run(parallel);
     RatioSums of_k, of_v;
     for (std::int64_t h = 0; h < s.kv_heads; ++h) {
       const Draw* const draws = m.keys.drawn + h * m.keys.draws;
       if (k)
-        add_draws(of_k, k, h, s.head_size, draws, m.keys.draws, m.keys.totals[2 * h],
+        add_draws(of_k, k, h, s.head_size, draws, m.keys.draws, m.keys.total(h, 0),
                   [&](std::int64_t draw) { return m.columns.dk(h, draw); });
       if (v)
-        add_draws(of_v, v, h, s.value_size, draws, m.keys.draws, m.keys.totals[2 * h + 1],
+        add_draws(of_v, v, h, s.value_size, draws, m.keys.draws, m.keys.total(h, 1),
                   [&](std::int64_t draw) { return m.columns.dv(h, draw); });
     }
     result.k = of_k.estimate(Kind::sampled_columns), result.v = of_v.estimate(Kind::sampled_columns);
@@ -187,7 +203,7 @@ Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Ap
     const auto estimate = [&](const Rows<const E>& from, std::int64_t columns, const auto& square) {
       double reference = 0;
       for (std::int64_t h = 0; h < s.kv_heads; ++h)
-        reference += set_energies(from, h, s.keys, columns, m.keys.block(0), m.keys.first + h * s.keys);
+        reference += set_energies(from, h, s.keys, columns, m.keys.block(0), m.keys.norms);
       return estimate_of_square(square.value, square.deviation, reference);
     };
     if (k) result.k = estimate(k, s.head_size, m.pairs.dk());

@@ -25,6 +25,8 @@ RowPass<E>::RowPass(const Extents<E>& extents, const Draw* draws, const Cotangen
     if (panels_ != nullptr) panels_[p] = panel;
   }
   shift_ = arena.take<E>(panels * e_.lanes), lane_mean_ = arena.take<E>(panels * e_.lanes);
+  g_energy_ = arena.take<E>(panels * e_.lanes);
+  key_energies_ = arena.take<double>(e_.problem.shape.kv_heads * e_.problem.shape.keys);
   Arena one;
   take_sums(one);
   sums_bytes_ = one.used();
@@ -93,7 +95,15 @@ void RowPass<E>::set_panels(std::int64_t head) {
       shift_[position] =
           static_cast<E>(std::isfinite(lse) ? lse * kLog2E : std::numeric_limits<double>::infinity());
       lane_mean_[position] = static_cast<E>(mean);
+      double energy = 0;
+      for (std::int64_t c = 0; has_g_ && c < e_.value_size(); ++c) {
+        const double g = static_cast<double>(get(cotangents_.o, head, i, c));
+        energy += g * g;
+      }
+      g_energy_[position] = static_cast<E>(draws_[at(head, draw)].weight * energy);
     }
+    for (std::int64_t lane = used; lane < e_.lanes; ++lane)
+      g_energy_[(head * e_.row_panels + panel) * e_.lanes + lane] = 0;
     to.finish(e_, used);
   }
 }
@@ -117,23 +127,32 @@ void RowPass<E>::run_chunk(std::int64_t kh, std::int64_t chunk, const BlockMemor
   for (std::int64_t block = all.first; block < all.first + all.count; block += kBlockRows) {
     const std::int64_t rows = std::min<std::int64_t>(kBlockRows, all.first + all.count - block);
     const E *const a = keys.read({kh, block, rows}), *const b = values.read({kh, block, rows});
+    std::fill_n(m.mean, kBlockRows, E{0});
     for (std::int64_t head = kh * readers; head < (kh + 1) * readers; ++head)
       for (std::int64_t panel = 0; panel < e_.row_panels; ++panel) {
         SampleTile<E> tile{};
         if (set_tile(e_, panels_[head * e_.row_panels + panel], block, rows, a, b,
                      is_allowed == nullptr ? nullptr : is_allowed + block, m, tile))
-          take_block(head, panel, chunk, tile);
+          take_block(head, panel, chunk, tile, m.mean);
       }
+    if (exact_.lse)
+      for (std::int64_t row = 0; row < rows; ++row)
+        key_energies_[kh * p.shape.keys + block + row] = static_cast<double>(m.mean[row]);
   }
 }
 
 template <class E>
 void RowPass<E>::take_block(std::int64_t head, std::int64_t panel, std::int64_t chunk,
-                            const SampleTile<E>& tile) const {
+                            const SampleTile<E>& tile, E* key_energies) const {
   const Sums s = sums_of(head, panel, chunk);
   if (exact_.lse) {
     const std::int64_t position = (head * e_.row_panels + panel) * e_.lanes;
-    return e_.kernels.known({tile, nullptr, nullptr, shift_ + position, lane_mean_ + position, nullptr, s.a});
+    KnownTile<E> known{};
+    known.tile = tile;
+    known.lane_shift = shift_ + position, known.lane_mean = lane_mean_ + position;
+    known.sum_a = s.a;
+    known.lane_factor = g_energy_ + position, known.row_sum = key_energies;
+    return e_.kernels.known(known);
   }
   OnlineTile<E> online{tile, s.maximum, s.sum, s.sum_dp, s.b, s.a, s.dp_a};
   if (!has_g_) online.tile.sample_b = nullptr;

@@ -20,6 +20,8 @@ class RowPass {
   /// lse less centred_logit, and <g, O - mean value> - dL/dlse.
   double centred_lse(std::int64_t head, std::int64_t draw) const { return lse_[at(head, draw)]; }
   double mean(std::int64_t head, std::int64_t draw) const { return mean_[at(head, draw)]; }
+  /// With exact lse, about sum_i f_ij |g_i|^2 for the keys of a head: where errors of dK and dV may be large.
+  const double* key_energies(std::int64_t kh) const { return key_energies_ + kh * e_.problem.shape.keys; }
   const Panel<E>& panel(std::int64_t head, std::int64_t panel) const {
     return panels_[head * e_.row_panels + panel];
   }
@@ -35,7 +37,8 @@ class RowPass {
   Sums sums_of(std::int64_t head, std::int64_t panel, std::int64_t chunk) const;
   void set_panels(std::int64_t head);
   void run_chunk(std::int64_t kh, std::int64_t chunk, const BlockMemory<E>& memory) const;
-  void take_block(std::int64_t head, std::int64_t panel, std::int64_t chunk, const SampleTile<E>& tile) const;
+  void take_block(std::int64_t head, std::int64_t panel, std::int64_t chunk, const SampleTile<E>& tile,
+                  E* key_energies) const;
   void finish(std::int64_t head, std::int64_t draw);
   void finish_online(std::int64_t head, std::int64_t draw);
 
@@ -46,6 +49,8 @@ class RowPass {
   bool has_g_;
   Panel<E>* panels_;       ///< [heads][row_panels]
   E *shift_, *lane_mean_;  ///< [heads][row_panels][lanes]: of exact rows
+  E* g_energy_;            ///< [heads][row_panels][lanes]: weight |g|^2
+  double* key_energies_;   ///< [kv_heads][keys]
   std::byte* sums_;
   std::size_t sums_bytes_;
   double *o_, *dq_, *lse_, *mean_;

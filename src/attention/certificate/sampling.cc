@@ -19,17 +19,21 @@ double sum_of(const double* energies, std::int64_t rows) {
 
 }  // namespace
 
-void draw_rows(const double* first, const double* second, std::int64_t rows, Rng& rng,
+void draw_rows(const std::array<const double*, kEnergies>& energies, std::int64_t rows, Rng& rng,
                std::span<Draw> draws) {
-  const double first_sum = sum_of(first, rows), second_sum = sum_of(second, rows);
-  const double chance = (1 + (first_sum == 0) + (second_sum == 0)) / (3.0 * static_cast<double>(rows));
-  const double of_first = first_sum == 0 ? 0 : 1 / (3 * first_sum);
-  const double of_second = second_sum == 0 ? 0 : 1 / (3 * second_sum);
+  std::array<double, kEnergies> factors{};  // of an energy: its share over its sum
+  double chance = 1;
+  for (std::size_t e = 0; e < kEnergies; ++e) {
+    const double sum = sum_of(energies[e], rows);
+    if (sum > 0) factors[e] = 1 / sum;
+    chance += sum > 0 ? 0 : 1;
+  }
+  constexpr double kShare = 1.0 / (kEnergies + 1);
   const auto probability = [&](std::int64_t i) {
-    double p = chance;
-    if (of_first != 0) p += of_first * first[i];
-    if (of_second != 0) p += of_second * second[i];
-    return p;
+    double p = chance / static_cast<double>(rows);
+    for (std::size_t e = 0; e < kEnergies; ++e)
+      if (factors[e] > 0) p += factors[e] * energies[e][i];
+    return kShare * p;
   };
   const double parts = static_cast<double>(draws.size()) / 2;
   std::int64_t row = 0;

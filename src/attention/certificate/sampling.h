@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 
@@ -15,11 +17,13 @@ struct Draw {
   double weight;
 };
 
-/// Draws `draws.size()` rows, an even number, each with a probability of a third for chance alone and of a
-/// third in proportion to each of two energies [rows] (null or of sum 0: its third goes to chance). The axis
-/// of cumulated probability is cut into draws / 2 equal parts, and each gets two independent draws, (0, 1),
-/// (2, 3), ...: as even a cover as leaves the variance measurable.
-void draw_rows(const double* first, const double* second, std::int64_t rows, Rng& rng, std::span<Draw> draws);
+/// Draws `draws.size()` rows, an even number. Equal shares of their probability are for chance alone and in
+/// proportion to each of some energies [rows]; those that are null or of sum 0 leave theirs to chance. The
+/// axis of cumulated probability is cut into draws / 2 equal parts, and each gets two independent draws, (0,
+/// 1), (2, 3), ...: as even a cover as leaves the variance measurable.
+inline constexpr std::size_t kEnergies = 3;
+void draw_rows(const std::array<const double*, kEnergies>& energies, std::int64_t rows, Rng& rng,
+               std::span<Draw> draws);
 
 /// A ratio of sums over rows, |error|^2 / |exact|^2, from draws. The numerator is sampled. The denominator is
 /// the sum of the approximate result, known, plus the sampled difference to the exact one, which varies

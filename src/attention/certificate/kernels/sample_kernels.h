@@ -40,6 +40,8 @@ struct KnownTile {
   const T *row_shift, *row_mean;    ///< [kBlockRows]; null: those of lanes
   const T *lane_shift, *lane_mean;  ///< [lanes]
   T *sum_b, *sum_a;                 ///< [b_width][lanes], [a_width][lanes]; null: left out
+  const T* lane_factor;             ///< [lanes]
+  T* row_sum;                       ///< [kBlockRows]: += sum over lanes of lane_factor w; null: left out
 };
 
 /// What exact and polynomial attention differ by for sampled queries, in pairs of lanes (0, 1), (2, 3), ...:
