@@ -157,12 +157,18 @@ std::size_t largest_clustered(const Problem<E>& problem, const Settings& setting
   return largest;
 }
 
-/// The largest over all different settings.
-template <class Size>
-std::size_t over_settings(std::span<const Settings> settings, std::size_t least, Size size) {
-  std::size_t largest = least;
-  for (std::size_t head = 0; head < settings.size(); ++head)
-    if (head == 0 || settings[head] != settings[head - 1]) largest = std::max(largest, size(settings[head]));
+/// The largest over all different settings, and over how many heads may run together: fewer heads are cut
+/// into more pieces.
+template <class E, class Size>
+std::size_t over_ranges(const Problem<E>& problem, std::span<const Settings> settings, Size size) {
+  std::size_t largest = 0;
+  for (std::int64_t count = 1; count <= problem.shape.kv_heads;
+       count = count < problem.shape.kv_heads ? std::min(2 * count, problem.shape.kv_heads) : count + 1) {
+    const Problem<E> heads = some_heads(problem, {0, count});
+    for (std::size_t head = 0; head < settings.size(); ++head)
+      if (head == 0 || settings[head] != settings[head - 1])
+        largest = std::max(largest, size(heads, settings[head]));
+  }
   return largest;
 }
 
@@ -298,9 +304,9 @@ Budgets Choices<E>::budgets(const Problem<E>& problem, const Settings& settings)
     add(std::min(settings.exact_keys, shape.keys));
     return result;
   }
-  // The planned budget is for a typical head: sharp ones need a quarter of it, diffuse ones four times as
+  // The planned budget is for a typical head: sharp ones need an eighth of it, diffuse ones four times as
   // much.
-  for (double part = 0.25; result.count < Budgets::kMost; part *= 2) {
+  for (double part = 0.125; result.count < Budgets::kMost; part *= 1.5) {
     const auto keys =
         static_cast<std::int64_t>(std::ceil(static_cast<double>(plan.exact_keys) * part / 16) * 16);
     if (result.count > 0 && keys >= shape.keys) break;
@@ -312,27 +318,29 @@ Budgets Choices<E>::budgets(const Problem<E>& problem, const Settings& settings)
 template <class E>
 std::size_t Choices<E>::largest_forward_workspace(const Problem<E>& problem,
                                                   std::span<const Settings> settings, int threads) {
-  return over_settings(settings, attention::forward_workspace(problem, threads), [&](const Settings& s) {
-    const std::size_t linear = largest_linear(problem, s, [&](const auto& approximation) {
-      return almost_linear::forward_workspace(problem, approximation, threads);
+  return over_ranges(problem, settings, [&](const Problem<E>& heads, const Settings& s) {
+    const std::size_t exact = attention::forward_workspace(heads, threads);
+    const std::size_t linear = largest_linear(heads, s, [&](const auto& approximation) {
+      return almost_linear::forward_workspace(heads, approximation, threads);
     });
-    if (!s.is_forward_clustered) return linear;
-    return std::max(linear, largest_clustered(problem, s, [&](const clustered::Budget& budget) {
-                      return clustered::forward_workspace(problem, budget, threads);
-                    }));
+    if (!s.is_forward_clustered) return std::max(exact, linear);
+    return std::max({exact, linear, largest_clustered(heads, s, [&](const clustered::Budget& budget) {
+                       return clustered::forward_workspace(heads, budget, threads);
+                     })});
   });
 }
 
 template <class E>
 std::size_t Choices<E>::largest_vjp_workspace(const Problem<E>& problem, std::span<const Settings> settings,
                                               int threads) {
-  return over_settings(settings, attention::vjp_workspace(problem, threads), [&](const Settings& s) {
-    const std::size_t linear = largest_linear(problem, s, [&](const auto& approximation) {
-      return almost_linear::vjp_workspace(problem, approximation, threads);
+  return over_ranges(problem, settings, [&](const Problem<E>& heads, const Settings& s) {
+    const std::size_t exact = attention::vjp_workspace(heads, threads);
+    const std::size_t linear = largest_linear(heads, s, [&](const auto& approximation) {
+      return almost_linear::vjp_workspace(heads, approximation, threads);
     });
-    return std::max(linear, largest_clustered(problem, s, [&](const clustered::Budget& budget) {
-                      return clustered::vjp_workspace(problem, budget, threads);
-                    }));
+    return std::max({exact, linear, largest_clustered(heads, s, [&](const clustered::Budget& budget) {
+                       return clustered::vjp_workspace(heads, budget, threads);
+                     })});
   });
 }
 
