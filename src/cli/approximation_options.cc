@@ -79,22 +79,25 @@ bool is_exact(const AttentionHeadReport& head) {
 }  // namespace
 
 void ApproximationOptions::declare(CLI::App& app, bool has_window) {
-  app.add_option("--method", method_, "exact (default), almost-linear, clustered, or auto: per head by its logits")
+  app.add_option("--method", method_,
+                 "exact (default), almost-linear, clustered, or auto: per head by its logits")
       ->option_text("METHOD");
   app.add_option("--tolerance", tolerance_, "relative error that auto and clustered may have (default 1e-2)")
       ->option_text("T");
   app.add_option("--degree", degree_, "of the polynomial of almost-linear (default: by the logits; even)")
       ->option_text("G");
-  app.add_option("--coefficients", coefficients_, "of the polynomial: auto (default), taylor, hermite, minimax")
+  app.add_option("--coefficients", coefficients_,
+                 "of the polynomial: auto (default), taylor, hermite, minimax")
       ->option_text("KIND");
   app.add_option("--clusters", clusters_, "of the keys of a head, for clustered (default: by the error)")
       ->option_text("C");
   app.add_option("--exact-keys", exact_keys_, "keys that a query sees one by one, for clustered")
       ->option_text("K");
   app.add_option("--forward", forward_, "of clustered: exact (default) or clustered")->option_text("HOW");
-  app.add_option("--gradient", gradient_,
-                 "of almost-linear: consistent (default, that of the approximate network) or paper (exact formulas, "
-                 "approximate weights)")
+  app.add_option(
+         "--gradient", gradient_,
+         "of almost-linear: consistent (default, that of the approximate network) or paper (exact formulas, "
+         "approximate weights)")
       ->option_text("WHICH");
   if (has_window)
     app.add_option("--window", near_, "pairs nearer than W are exact within almost-linear")->option_text("W");
@@ -104,11 +107,13 @@ void ApproximationOptions::declare(CLI::App& app, bool has_window) {
 Settings ApproximationOptions::settings() const {
   Settings settings;
   settings.method = approximate::parse_method("--method", method_);
-  const bool is_linear = settings.method == Method::almost_linear, is_clustered = settings.method == Method::clustered,
+  const bool is_linear = settings.method == Method::almost_linear,
+             is_clustered = settings.method == Method::clustered,
              is_auto = settings.method == Method::automatic;
   const auto expect_meaning = [&](const auto& option, const char* name, bool has_meaning) {
     if (option && !has_meaning)
-      throw UserError(std::string(name) + " " + shortened(*option) + ": has no meaning with --method " + method_);
+      throw UserError(std::string(name) + " " + shortened(*option) + ": has no meaning with --method " +
+                      method_);
   };
   expect_meaning(degree_, "--degree", is_linear || is_auto);
   expect_meaning(coefficients_, "--coefficients", is_linear || is_auto);
@@ -120,13 +125,18 @@ Settings ApproximationOptions::settings() const {
   if (tolerance_) settings.tolerance = parse_number("--tolerance", *tolerance_);
   if (!(settings.tolerance > 0))
     throw UserError("--tolerance " + shortened(*tolerance_) + ": expected a positive number");
-  if (degree_) settings.degree = static_cast<int>(std::min<std::int64_t>(parse_integer("--degree", *degree_, 1), 1000));
-  if (coefficients_) settings.coefficients = approximate::parse_coefficient_kind("--coefficients", *coefficients_);
+  if (degree_)
+    settings.degree = static_cast<int>(std::min<std::int64_t>(parse_integer("--degree", *degree_, 1), 1000));
+  if (coefficients_)
+    settings.coefficients = approximate::parse_coefficient_kind("--coefficients", *coefficients_);
   if (near_) settings.near = parse_integer("--window", *near_, 1);
   if (clusters_) settings.clusters = parse_integer("--clusters", *clusters_, 1);
   if (exact_keys_) settings.exact_keys = parse_integer("--exact-keys", *exact_keys_, 1);
-  if (forward_) settings.is_forward_clustered = parse_choice("--forward", *forward_, {"exact", "clustered"}) == "clustered";
-  if (gradient_) settings.has_paper_gradient = parse_choice("--gradient", *gradient_, {"consistent", "paper"}) == "paper";
+  if (forward_)
+    settings.is_forward_clustered =
+        parse_choice("--forward", *forward_, {"exact", "clustered"}) == "clustered";
+  if (gradient_)
+    settings.has_paper_gradient = parse_choice("--gradient", *gradient_, {"consistent", "paper"}) == "paper";
   settings.is_audited = !has_no_audit_;
   check_settings("--", settings);
   return settings;
@@ -134,9 +144,24 @@ Settings ApproximationOptions::settings() const {
 
 void warn_of(const Settings& settings, Terminal& terminal) {
   if (settings.degree % 2 == 1)
-    terminal.note("--degree " + std::to_string(settings.degree) +
-                  " is odd: its polynomial is negative for small logits, so that weights and denominators may be; "
-                  "even degrees are positive everywhere");
+    terminal.note(
+        "--degree " + std::to_string(settings.degree) +
+        " is odd: its polynomial is negative for small logits, so that weights and denominators may be; "
+        "even degrees are positive everywhere");
+}
+
+void warn_of_errors(const std::vector<AttentionHeadReport>& heads, double tolerance, Terminal& terminal) {
+  std::size_t missed = 0;
+  for (const AttentionHeadReport& head : heads)
+    for (const MeasuredError& error : {head.o, head.dq, head.dk, head.dv})
+      if (error.value > tolerance) {
+        ++missed;
+        break;
+      }
+  if (missed > 0)
+    terminal.note("the audit of " + std::to_string(missed) + " of " + std::to_string(heads.size()) +
+                  " heads found errors above the tolerance of " + format_double(tolerance) +
+                  "; --method auto keeps to it");
 }
 
 Json head_json(const AttentionHeadReport& head) {
@@ -205,12 +230,14 @@ Json certificate_json(const std::vector<AttentionHeadReport>& heads, double tole
 }
 
 std::string heads_text(const std::vector<AttentionHeadReport>& heads, const std::string& indent) {
-  Table table({"head", "method", "parameters", "spread", "largest", "rank", "predicted", "O", "dQ", "dK", "dV", "why"});
+  Table table({"head", "method", "parameters", "spread", "largest", "rank", "predicted", "O", "dQ", "dK",
+               "dV", "why"});
   for (std::size_t column : {1U, 2U, 11U}) table.align_left(column);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const AttentionHeadReport& head = heads[h];
     table.add({std::to_string(h), method_text(head), parameters(head), short_number(head.logit_spread),
-               short_number(head.largest_logit), std::to_string(static_cast<std::int64_t>(head.effective_rank)),
+               short_number(head.largest_logit),
+               std::to_string(static_cast<std::int64_t>(head.effective_rank)),
                short_number(head.predicted_error), short_number(head.o.value), short_number(head.dq.value),
                short_number(head.dk.value), short_number(head.dv.value), head.reason});
   }

@@ -31,10 +31,14 @@ class ApproximationOptions {
 /// Lines on stderr for what is allowed and seldom wanted: odd degrees.
 void warn_of(const attention::approximate::Settings& settings, Terminal& terminal);
 
+/// A line on stderr where audits found errors above the tolerance, which methods that were asked for by name
+/// go on with.
+void warn_of_errors(const std::vector<AttentionHeadReport>& heads, double tolerance, Terminal& terminal);
+
 /// One head: choice, parameters, statistics, predictions, measured errors and bounds.
 Json head_json(const AttentionHeadReport& head);
-/// Of all heads together: kind ("exact", "rigorous", "measured"), the worst measured errors with their intervals and
-/// the worst bounds, the tolerance and whether it is met (null: not measured).
+/// Of all heads together: kind ("exact", "rigorous", "measured"), the worst measured errors with their
+/// intervals and the worst bounds, the tolerance and whether it is met (null: not measured).
 Json certificate_json(const std::vector<AttentionHeadReport>& heads, double tolerance);
 /// A table, a line for each head.
 std::string heads_text(const std::vector<AttentionHeadReport>& heads, const std::string& indent);

@@ -33,8 +33,7 @@ AttentionOverrides overrides_of(const Options& options) {
   // A window of the mask makes exact attention linear already, so it means exact pairs to the others.
   if (options.window && options.approximation.is_exact())
     overrides.window = parse_integer("--window", *options.window, 1);
-  else if (options.window)
-    overrides.settings.near = parse_integer("--window", *options.window, 1);
+  else if (options.window) overrides.settings.near = parse_integer("--window", *options.window, 1);
   if (options.dtype) overrides.dtype = parse_floating("--dtype", *options.dtype);
   return overrides;
 }
@@ -103,11 +102,11 @@ Json description_json(const AttentionRequest& request, const Outcome& outcome) {
 std::string description_text(const AttentionRequest& request, const Outcome& outcome) {
   const attention::Shape& s = request.shape;
   char text[240];
-  std::snprintf(
-      text, sizeof text, ": %lld heads, %lld queries, %lld keys, head size %lld, %s, peak %.1f MiB",
-      static_cast<long long>(s.heads), static_cast<long long>(s.queries), static_cast<long long>(s.keys),
-      static_cast<long long>(s.head_size), std::string(to_string(request.dtype)).c_str(),
-      static_cast<double>(attention_peak_bytes(request)) / (1 << 20));
+  std::snprintf(text, sizeof text, ": %lld heads, %lld queries, %lld keys, head size %lld, %s, peak %.1f MiB",
+                static_cast<long long>(s.heads), static_cast<long long>(s.queries),
+                static_cast<long long>(s.keys), static_cast<long long>(s.head_size),
+                std::string(to_string(request.dtype)).c_str(),
+                static_cast<double>(attention_peak_bytes(request)) / (1 << 20));
   std::string line = method_of(request) + text;
   if (outcome.seconds) {
     std::snprintf(text, sizeof text, ", %.4f s", *outcome.seconds);
@@ -132,7 +131,8 @@ void write(const std::string& path, AttentionGradients& results) {
 /// Exact attention needs no look at the data.
 Outcome planned(const AttentionFile& file) {
   const AttentionRequest& request = file.request();
-  if (!request.polynomial.empty() || request.settings.method == attention::approximate::Method::exact) return {};
+  if (!request.polynomial.empty() || request.settings.method == attention::approximate::Method::exact)
+    return {};
   return {{}, planned_attention(request, file.load())};
 }
 
@@ -157,6 +157,7 @@ int run(const Options& options, Terminal& terminal) {
     AttentionGradients results = attention_gradients(file.request(), file.load());
     outcome = {results.forward_seconds + results.backward_seconds, std::move(results.reports)};
     write(*options.out, results);
+    warn_of_errors(outcome.heads, overrides.settings.tolerance, terminal);
   }
   if (options.json) print_json(description_json(file.request(), outcome));
   else print(description_text(file.request(), outcome));
@@ -173,9 +174,10 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--scale", options->scale,
                  "of the logits (default: that of the file, else 1 / sqrt(head size))")
       ->option_text("C");
-  app.add_option("--window", options->window,
-                 "query i looks at keys nearer than W (default: as in the file); with another method than exact: "
-                 "pairs nearer than W are exact")
+  app.add_option(
+         "--window", options->window,
+         "query i looks at keys nearer than W (default: as in the file); with another method than exact: "
+         "pairs nearer than W are exact")
       ->option_text("W");
   options->approximation.declare(app, false);
   app.add_option("--dtype", options->dtype, "f32 or f64 (default: that of the inputs)")->option_text("DTYPE");

@@ -176,6 +176,10 @@ int run(const Options& options, Terminal& terminal) {
     DerivativeResult result = run_repeatedly(gradient, file, repetitions, report);
     report.loss = result.outputs[0].at(0);
     report.layers = std::move(result.attention);
+    std::vector<AttentionHeadReport> heads;
+    for (const AttentionReport& layer : report.layers)
+      heads.insert(heads.end(), layer.heads.begin(), layer.heads.end());
+    warn_of_errors(heads, settings.tolerance, terminal);
     const UninterruptedSection section;
     write_safetensors(*options.out, named_results(file, result));
   }

@@ -66,6 +66,10 @@ HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatis
   report.logit_bound = s.logit_bound;
   report.largest_logit = s.largest_logit;
   report.effective_rank = static_cast<double>(s.rank);
+  report.keys = static_cast<double>(s.keys);
+  report.scale = s.scale;
+  report.query_norm = s.query_norm, report.key_norm = s.key_norm, report.value_norm = s.value_norm;
+  report.lost_energy = s.lost_energy, report.projection_bound = s.projection_bound;
   const bool is_forward_exact =
       plan.method == Method::exact ||
       (plan.method == Method::clustered && plan.pairing == planner::Pairing::exact_forward);
@@ -174,6 +178,20 @@ std::size_t over_ranges(const Problem<E>& problem, std::span<const Settings> set
 
 }  // namespace
 
+statistics::HeadStatistics statistics_of(const HeadReport& report) {
+  return {.scale = report.scale,
+          .keys = whole(report.keys),
+          .logit_spread = report.logit_spread,
+          .logit_bound = report.logit_bound,
+          .largest_logit = report.largest_logit,
+          .query_norm = report.query_norm,
+          .key_norm = report.key_norm,
+          .value_norm = report.value_norm,
+          .rank = whole(report.effective_rank),
+          .lost_energy = report.lost_energy,
+          .projection_bound = report.projection_bound};
+}
+
 template <class E>
 Choices<E>::Choices(const Problem<E>& problem, std::span<const Settings> settings, int threads, Arena& arena)
     : problem_(problem), settings_(settings) {
@@ -204,9 +222,11 @@ template <class E>
 void Choices<E>::choose(const Parallel& parallel, std::span<HeadReport> reports) {
   measure(parallel);
   const planner::HeadShape shape = head_shape(problem_);
-  for (std::size_t head = 0; head < reports.size(); ++head)
-    reports[head] =
-        report_of(planner::plan_head(shape, heads_[head], request_of(shape, settings_[head])), heads_[head]);
+  for (std::size_t head = 0; head < reports.size(); ++head) {
+    planner::HeadPlan plan = planner::plan_head(shape, heads_[head], request_of(shape, settings_[head]));
+    if (plan.method == settings_[head].method) plan.reason = planner::Reason::asked;
+    reports[head] = report_of(plan, heads_[head]);
+  }
   set_parameters(reports);
 }
 

@@ -35,6 +35,9 @@ struct HeadReport {
   double logit_bound = 0;    ///< of their absolute values: scale max |q| max |k - centre|
   double largest_logit = 0;  ///< of the sampled ones
   double effective_rank = 0;
+  /// Further statistics that bounds need; see statistics::HeadStatistics.
+  double keys = 0, scale = 0, query_norm = 0, key_norm = 0, value_norm = 0, lost_energy = 0,
+         projection_bound = 0;
   double predicted_error = 0;  ///< by which the method was chosen
   double work = 0;             ///< predicted, in floating-point operations, forward and backward
   double reason = 0;           ///< planner::Reason

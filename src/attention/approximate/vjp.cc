@@ -1,15 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <array>
+#include <cmath>
 
 #include "attention/approximate/approximate.h"
 #include "attention/approximate/audit.h"
 #include "attention/approximate/choice.h"
+#include "attention/certificate/bound.h"
+#include "attention/exact/packing.h"
 #include "attention/planner/planner.h"
 
 namespace loipe::attention::approximate {
 
 namespace {
+
+/// Frobenius, of some heads.
+template <class E>
+double norm(const Rows<const E>& rows, std::int64_t heads, std::int64_t count, std::int64_t columns) {
+  double sum = 0;
+  for (std::int64_t h = 0; h < heads; ++h)
+    for (std::int64_t i = 0; i < count; ++i)
+      for (std::int64_t c = 0; c < columns; ++c) {
+        const auto x = static_cast<double>(get(rows, h, i, c));
+        sum += x * x;
+      }
+  return std::sqrt(sum);
+}
 
 constexpr double kExact = static_cast<double>(Method::exact);
 constexpr double kLinear = static_cast<double>(Method::almost_linear);
@@ -38,7 +54,10 @@ class Backward {
       range = Choices<E>::alike(reports, range.first);
       run_alike(reports, range);
     }
+    // From here on heads stand for themselves.
+    for (std::int64_t head = 0; head < problem_.shape.kv_heads; ++head) choices_.adopt(reports, head);
     for (std::int64_t head = 0; head < problem_.shape.kv_heads; ++head) audit(reports, head);
+    for_each(parallel, problem_.shape.kv_heads, [&](std::int64_t head, int) { bound(reports, head); });
   }
 
  private:
@@ -168,6 +187,23 @@ class Backward {
     audit_.backward(some_heads(problem_, one), some_heads(*cotangents_, problem_.shape, one),
                     {from_head(saved_->o, first), some_heads(*results_, problem_.shape, one)},
                     from_head(saved_->lse, first), polynomial, report, *parallel_);
+  }
+
+  /// Rigorous bounds, which polynomials have where their logits are small.
+  void bound(std::span<HeadReport> reports, std::int64_t head) const {
+    HeadReport& report = reports[static_cast<std::size_t>(head)];
+    if (report.backward_method != kLinear || !settings_of(head).is_audited) return;
+    const HeadRange one{head, 1};
+    const certificate::RigorousBound bound = certificate::rigorous_bound(
+        some_heads(problem_, one), 0, statistics_of(report), choices_.approximation(reports, one),
+        some_heads(*cotangents_, problem_.shape, one));
+    const InputCotangents<E> results = some_heads(*results_, problem_.shape, one);
+    const Shape& s = problem_.shape;
+    report.bound_o = bound.o.relative(
+        norm(from_head(saved_->o, first_reader(head)), s.readers(), s.queries, s.value_size));
+    report.bound_dq = bound.q.relative(norm<E>(results.q, s.readers(), s.queries, s.head_size));
+    report.bound_dk = bound.k.relative(norm<E>(results.k, 1, s.keys, s.head_size));
+    report.bound_dv = bound.v.relative(norm<E>(results.v, 1, s.keys, s.value_size));
   }
 
   /// What pairs of sampled rows tell of dK and dV scatters too widely to decide by.
