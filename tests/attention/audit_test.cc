@@ -59,7 +59,7 @@ void expect_no_error_of_exact_results(double tolerance) {
     c.bias.clear();
     DenseResults<E> exact = exact_results(c);
     const Auditor<E> auditor{c};
-    const Sampling sampling{rng.between(1, 70), rng.between(1, 70), rng.next()};
+    const Sampling sampling{rng.between(1, 70), rng.between(1, 70), false, rng.next()};
     const Audit online = auditor.run(exact, nullptr, sampling), known = auditor.run(exact, &exact, sampling);
     EXPECT_EQ(online.o.kind, Kind::sampled_rows) << c.text();
     EXPECT_EQ(online.k.kind, Kind::none) << c.text();
@@ -106,19 +106,27 @@ TEST(AttentionAudit, PolynomialErrorsAreFoundWithinTheInterval) {
     for (const auto gradient : {almost_linear::Gradient::consistent, almost_linear::Gradient::paper}) {
       approximation.gradient = gradient;
       DenseResults<double> exact = exact_results(c), r = DensePolynomial<double>(c, &approximation).results();
-      Score o, q, k, v;
+      Score o, q, k, v, k_columns, v_columns;
       const double k_truth = relative_error(r.dk, exact.dk), v_truth = relative_error(r.dv, exact.dv);
       for (std::uint64_t seed = 0; seed < 200; ++seed) {
-        const Audit audit = Auditor<double>{c}.run(r, nullptr, {32, 32, seed}, &approximation);
+        const Audit audit = Auditor<double>{c}.run(r, nullptr, {32, 32, true, seed}, &approximation);
         o.add(audit.o, relative_error(r.o, exact.o), 0.2);
         q.add(audit.q, relative_error(r.dq, exact.dq), 0.2);
         EXPECT_EQ(audit.k.kind, Kind::sampled_pairs);
         k.add(audit.k, k_truth, 0.5), v.add(audit.v, v_truth, 0.5);
+        const Audit columns = Auditor<double>{c}.run(r, nullptr, {32, 32, false, seed}, &approximation);
+        EXPECT_EQ(columns.k.kind, Kind::approximate_columns);
+        k_columns.add(columns.k, k_truth, 0.2), v_columns.add(columns.v, v_truth, 0.2);
       }
       for (const Score& score : {o, q}) {
         EXPECT_GE(score.covered, 160) << is_causal;
         EXPECT_GE(score.near, 180) << is_causal;
         EXPECT_NEAR(score.squares / score.calls, 1, 0.05) << is_causal;
+      }
+      for (const Score& score : {k_columns, v_columns}) {
+        EXPECT_GE(score.covered, 180) << is_causal;
+        EXPECT_GE(score.near, 170) << is_causal;
+        EXPECT_NEAR(score.squares / score.calls, 1, 0.25) << is_causal;
       }
       for (const Score& score : {k, v}) {
         EXPECT_GE(score.covered, 170) << is_causal;
@@ -144,7 +152,7 @@ TEST(AttentionAudit, ColumnsAndRowsOfAnExactForwardPass) {
       }
   Score q, k, v;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Audit audit = Auditor<double>{c}.run(r, &exact, {32, 64, seed});
+    const Audit audit = Auditor<double>{c}.run(r, &exact, {32, 64, false, seed});
     q.add(audit.q, relative_error(r.dq, exact.dq), 0.2);
     k.add(audit.k, relative_error(r.dk, exact.dk), 0.35),
         v.add(audit.v, relative_error(r.dv, exact.dv), 0.35);
@@ -172,9 +180,9 @@ TEST(AttentionAudit, SameBitsOnAllThreads) {
   r.denominator.fill([](auto...) { return 1.0; });
   const DenseResults<double> forward = r;
   for (const DenseResults<double>* exact : {&forward, static_cast<const DenseResults<double>*>(nullptr)}) {
-    const Audit one = Auditor<double>{c}.run(r, exact, {24, 24, 4}, &approximation);
+    const Audit one = Auditor<double>{c}.run(r, exact, {24, 24, false, 4}, &approximation);
     const Audit three =
-        Auditor<double>{c, {3, backwards, nullptr}}.run(r, exact, {24, 24, 4}, &approximation);
+        Auditor<double>{c, {3, backwards, nullptr}}.run(r, exact, {24, 24, false, 4}, &approximation);
     for (const auto which : {&Audit::o, &Audit::q, &Audit::k, &Audit::v}) {
       EXPECT_EQ((one.*which).value, (three.*which).value);
       EXPECT_EQ((one.*which).high, (three.*which).high);
@@ -187,7 +195,7 @@ TEST(AttentionAudit, NotFiniteResultsShow) {
   const auto c = gaussian_case({1, 1, 80, 80, 8, 8}, 1, false, 7);
   DenseResults<double> r = exact_results(c);
   r.dq.fill([](auto...) { return std::numeric_limits<double>::quiet_NaN(); });
-  const Audit audit = Auditor<double>{c}.run(r, nullptr, {24, 24, 1});
+  const Audit audit = Auditor<double>{c}.run(r, nullptr, {24, 24, false, 1});
   EXPECT_TRUE(std::isnan(audit.q.value));
   EXPECT_LT(audit.o.value, 1e-10);
 }

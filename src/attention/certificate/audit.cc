@@ -10,30 +10,44 @@ namespace loipe::attention::certificate {
 
 namespace {
 
-/// energies[row] = squared norms of the rows of one head; returns their sum. `block` is memory for one.
+/// energies[row] = squared norms of the rows of one head; returns their sum.
 template <class E>
-double set_energies(const Rows<const E>& from, std::int64_t head, std::int64_t rows, std::int64_t columns,
-                    E* block, double* energies) {
+double set_energies(const statistics::BlockReader<E>& reader, std::int64_t head, std::int64_t rows,
+                    double* energies) {
   const auto& kernels = statistics::moment_kernels_of_this_cpu<E>();
-  const std::int64_t width = round_up(columns, statistics::kPad);
-  const statistics::BlockReader<E> reader{from, columns, width, nullptr, nullptr, block};
   double total = 0;
   for (std::int64_t first = 0; first < rows; first += kBlockRows) {
     const std::int64_t count = std::min<std::int64_t>(kBlockRows, rows - first);
     E norms[kBlockRows];
-    kernels.squared_norms(reader.read({head, first, count}), width, norms);
+    kernels.squared_norms(reader.read({head, first, count}), reader.width, norms);
     for (std::int64_t i = 0; i < count; ++i) total += energies[first + i] = static_cast<double>(norms[i]);
   }
   return total;
 }
+template <class E>
+double set_energies(const Rows<const E>& from, std::int64_t head, std::int64_t rows, std::int64_t columns,
+                    E* block, double* energies) {
+  const std::int64_t width = round_up(columns, statistics::kPad);
+  return set_energies<E>({from, columns, width, nullptr, nullptr, block}, head, rows, energies);
+}
 
-/// |row|^(2 exponent). A polynomial of degree g leaves errors that grow as |q|^(g + 1): queries are drawn
-/// accordingly.
+/// |row|^(2 exponent), of queries or of centred keys. A polynomial of degree g leaves errors that grow as
+/// |q|^(g + 1) |k|^(g + 1): rows are drawn accordingly.
 template <class E>
 struct Power {
-  Rows<const E> of;
-  std::int64_t columns;
-  int exponent;
+  int exponent = 0;
+  const Extents<E>* extents = nullptr;
+  bool is_of_keys = false;
+
+  void write(std::int64_t head, std::int64_t rows, E* block, double* out) const {
+    const Problem<E>& p = extents->problem;
+    const std::int64_t d = p.shape.head_size;
+    if (!is_of_keys) set_energies<E>({p.q, d, extents->a_width, nullptr, nullptr, block}, head, rows, out);
+    else
+      set_energies<E>(
+          {p.k, d, extents->a_width, extents->key_mean_of(head), key_mask_at(p.mask, head, 0), block}, head,
+          rows, out);
+  }
 };
 
 /// Rows of an array with heads, and what stands for their energy in draws.
@@ -78,7 +92,7 @@ struct Lot {
             const Parallel& parallel, Last&& last) const {
     for_each(parallel, heads, [&](std::int64_t head, int thread) {
       double* const norm = norms + thread * rows;
-      if (power.exponent > 0) set_energies(power.of, head, rows, power.columns, block(thread), norm);
+      if (power.exponent > 0) power.write(head, rows, block(thread), norm);
       std::array<const double*, kEnergies> found{};
       for (std::size_t r = 0; r < kEnergies; ++r) {
         const auto at = static_cast<std::int64_t>(kEnergies) * thread + static_cast<std::int64_t>(r);
@@ -115,6 +129,19 @@ void add_draws(RatioSums& sums, const Rows<const E>& approximate, std::int64_t h
   }
 }
 
+/// The same where rows of errors are found.
+template <class Row>
+void add_errors(RatioSums& sums, std::int64_t columns, const Draw* draws, std::int64_t count, double total,
+                Row&& row) {
+  sums.add_known(total);
+  for (std::int64_t draw = 0; draw < count; draw += 2) {
+    double error[2] = {};
+    for (std::int64_t d = 0; d < 2; ++d)
+      for (std::int64_t c = 0; c < columns; ++c) error[d] += row(draw + d)[c] * row(draw + d)[c];
+    sums.add(draws[draw], draws[draw + 1], error[0], error[1], 0, 0);
+  }
+}
+
 template <class E>
 struct AuditMemory {
   Extents<E> extents;
@@ -130,7 +157,7 @@ struct AuditMemory {
         queries(extents, p.shape.heads, p.shape.queries, extents.rows, threads, arena),
         keys(extents, p.shape.kv_heads, p.shape.keys, extents.columns, threads, arena),
         rows(extents, queries.drawn, cotangents, exact, threads, arena),
-        columns(extents, keys.drawn, cotangents, exact, threads, arena),
+        columns(extents, keys.drawn, cotangents, exact, polynomial, approximate.o, threads, arena),
         pairs(extents, rows, cotangents, approximate.o, polynomial, threads, arena) {}
 };
 
@@ -159,16 +186,17 @@ Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Ap
   const bool has_exact_forward{exact.lse};
   const Rows<const E> o = has_exact_forward ? Rows<const E>{} : approximate.o, q = approximate.input.q,
                       k = approximate.input.k, v = approximate.input.v;
-  const bool has_pairs = !has_exact_forward && (k || v) && approximate.o && cotangents.o &&
-                         polynomial.denominator && polynomial.approximation != nullptr &&
-                         polynomial.approximation->rank == 0;
+  const bool has_polynomial = !has_exact_forward && (k || v) && approximate.o && cotangents.o &&
+                              polynomial.denominator && polynomial.approximation != nullptr &&
+                              polynomial.approximation->rank == 0;
+  const bool has_pairs = has_polynomial && sampling.has_pairs;
+  const bool has_differences = has_polynomial && !sampling.has_pairs;
+  const int exponent = polynomial.approximation == nullptr ? 0 : polynomial.approximation->degree + 1;
   const auto no_more = [](std::int64_t) -> const double* { return nullptr; };
   const bool has_columns = has_exact_forward && (k || v);
   if (o || q || has_pairs || has_columns) {
-    const Power<E> power{problem.q, s.head_size,
-                         polynomial.approximation == nullptr ? 0 : polynomial.approximation->degree + 1};
-    m.queries.draw({{{o, s.value_size}, {q, s.head_size}, {cotangents.o, s.value_size}}}, power,
-                   2 * sampling.seed, parallel, no_more);
+    m.queries.draw({{{o, s.value_size}, {q, s.head_size}, {cotangents.o, s.value_size}}},
+                   {exponent, &m.extents, false}, 2 * sampling.seed, parallel, no_more);
     m.rows.run(parallel);
     RatioSums of_o, of_q;
     for (std::int64_t h = 0; h < s.heads; ++h) {
@@ -182,21 +210,27 @@ Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Ap
     }
     result.o = of_o.estimate(Kind::sampled_rows), result.q = of_q.estimate(Kind::sampled_rows);
   }
-  if (has_columns) {
-    m.keys.draw({{{k, s.head_size}, {v, s.value_size}, {}}}, {}, 2 * sampling.seed + 1, parallel,
-                [&](std::int64_t kh) { return m.rows.key_energies(kh); });
+  if (has_columns || has_differences) {
+    m.keys.draw({{{k, s.head_size}, {v, s.value_size}, {}}}, {has_columns ? 0 : exponent, &m.extents, true},
+                2 * sampling.seed + 1, parallel,
+                [&](std::int64_t kh) { return has_columns ? m.rows.key_energies(kh) : nullptr; });
     m.columns.run(parallel);
-    RatioSums of_k, of_v;
-    for (std::int64_t h = 0; h < s.kv_heads; ++h) {
-      const Draw* const draws = m.keys.drawn + h * m.keys.draws;
-      if (k)
-        add_draws(of_k, k, h, s.head_size, draws, m.keys.draws, m.keys.total(h, 0),
-                  [&](std::int64_t draw) { return m.columns.dk(h, draw); });
-      if (v)
-        add_draws(of_v, v, h, s.value_size, draws, m.keys.draws, m.keys.total(h, 1),
-                  [&](std::int64_t draw) { return m.columns.dv(h, draw); });
-    }
-    result.k = of_k.estimate(Kind::sampled_columns), result.v = of_v.estimate(Kind::sampled_columns);
+    const auto estimate = [&](const Rows<const E>& from, std::int64_t columns, std::int64_t which,
+                              auto&& row) {
+      RatioSums sums;
+      for (std::int64_t h = 0; h < s.kv_heads; ++h) {
+        const Draw* const draws = m.keys.drawn + h * m.keys.draws;
+        const double total = m.keys.total(h, which);
+        const auto found = [&](std::int64_t draw) { return row(h, draw); };
+        if (has_columns) add_draws(sums, from, h, columns, draws, m.keys.draws, total, found);
+        else add_errors(sums, columns, draws, m.keys.draws, total, found);
+      }
+      return sums.estimate(has_columns ? Kind::sampled_columns : Kind::approximate_columns);
+    };
+    const auto dk = [&](std::int64_t h, std::int64_t draw) { return m.columns.dk(h, draw); };
+    const auto dv = [&](std::int64_t h, std::int64_t draw) { return m.columns.dv(h, draw); };
+    if (k) result.k = estimate(k, s.head_size, 0, dk);
+    if (v) result.v = estimate(v, s.value_size, 1, dv);
   }
   if (has_pairs) {
     m.pairs.run(parallel);

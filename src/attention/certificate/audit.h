@@ -20,7 +20,10 @@ enum class Kind : std::uint8_t {
   none,             ///< not estimated
   sampled_rows,     ///< exact rows of sampled queries
   sampled_columns,  ///< exact rows of sampled keys, from exact lse and O
-  sampled_pairs,    ///< what pairs of sampled queries agree on: unbiased for the square, but scattered widely
+  /// Rows of sampled keys of a polynomial's error, the exact normaliser of each query being estimated on
+  /// these keys. O is taken as it is. Nearly unbiased where logits are small, as they are for polynomials.
+  approximate_columns,
+  sampled_pairs,  ///< what pairs of sampled queries agree on: unbiased for the square, but scattered widely
 };
 
 /// Of a relative Frobenius error |approximate - exact| / |exact|, all heads of the problem together.
@@ -44,6 +47,7 @@ struct Approximate {
 struct Sampling {
   std::int64_t rows = 0;     ///< queries of each head; 0: chosen for about 5 % of a fast method's time
   std::int64_t columns = 0;  ///< keys of each head of keys; 0: chosen
+  bool has_pairs = false;    ///< for polynomials: dK and dV by pairs instead of approximate columns
   std::uint64_t seed = 0;
 };
 

@@ -7,11 +7,14 @@ namespace loipe::attention::certificate {
 
 template <class E>
 ColumnPass<E>::ColumnPass(const Extents<E>& extents, const Draw* draws, const Cotangents<E>& cotangents,
-                          const ExactForward<E>& exact, int threads, Arena& arena)
+                          const ExactForward<E>& exact, const Polynomial<E>& polynomial,
+                          const Rows<const E>& approximate_o, int threads, Arena& arena)
     : e_(extents),
       draws_(draws),
       cotangents_(cotangents),
       exact_(exact),
+      polynomial_(polynomial),
+      o_(exact.lse ? exact.o : approximate_o),
       parts_(e_.problem.shape.readers() * e_.queries.count) {
   const std::int64_t heads = e_.problem.shape.kv_heads, panels = heads * e_.column_panels;
   panels_ = arena.take<Panel<E>>(panels);
@@ -20,6 +23,7 @@ ColumnPass<E>::ColumnPass(const Extents<E>& extents, const Draw* draws, const Co
     if (panels_ != nullptr) panels_[p] = panel;
   }
   sums_ = arena.take<E>(panels * parts_ * (e_.a_width + e_.b_width) * e_.lanes);
+  factors_ = arena.take<E>(panels * e_.lanes);
   dk_ = arena.take<double>(heads * e_.columns * e_.head_size());
   dv_ = arena.take<double>(heads * e_.columns * e_.value_size());
   Arena block;
@@ -57,9 +61,13 @@ void ColumnPass<E>::set_panels(std::int64_t kh) {
   for (std::int64_t panel = 0; panel < e_.column_panels; ++panel) {
     Panel<E>& to = panels_[kh * e_.column_panels + panel];
     to.clear(e_);
+    E* const factors = factors_ + (kh * e_.column_panels + panel) * e_.lanes;
+    std::fill_n(factors, e_.lanes, E{0});
     const std::int64_t used = std::min(e_.lanes, e_.columns - panel * e_.lanes);
     for (std::int64_t lane = 0; lane < used; ++lane) {
-      const std::int64_t j = draws_[at(kh, panel * e_.lanes + lane)].row;
+      const Draw& draw = draws_[at(kh, panel * e_.lanes + lane)];
+      const std::int64_t j = draw.row;
+      factors[lane] = static_cast<E>(draw.weight);
       if (is_allowed != nullptr && is_allowed[j] == 0) {
         to.set_range(lane, {0, -1});  // nothing looks at it
         continue;
@@ -74,24 +82,64 @@ void ColumnPass<E>::set_panels(std::int64_t kh) {
   }
 }
 
-/// Shift and mean of the rows of a block: lse less what centring takes, in base 2, and <g, O - mean v> -
-/// dL/dlse.
+/// Of the rows of a block: lse less what centring takes, in base 2, or for a polynomial 1 / denominator; and
+/// <g, O - mean v> - dL/dlse.
 template <class E>
 void ColumnPass<E>::set_rows(std::int64_t head, std::int64_t block, std::int64_t rows, const E* g,
                              const BlockMemory<E>& m) const {
   const E* const v_mean = e_.value_mean_of(e_.problem.shape.key_head(head));
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t i = block + row;
-    const double lse = static_cast<double>(get(exact_.lse, head, i, 0)) - e_.centred_logit(head, i);
     E sum = 0;
-    const E* const o = exact_.o.at(head, i);
+    const E* const o = o_.at(head, i);
     for (std::int64_t c = 0; c < e_.value_size(); ++c)
-      sum += g[row * e_.b_width + c] * (o[c * exact_.o.column_stride] - v_mean[c]);
+      sum += g[row * e_.b_width + c] * (o[c * o_.column_stride] - v_mean[c]);
     if (cotangents_.lse) sum -= get(cotangents_.lse, head, i, 0);
-    m.shift[row] =
-        static_cast<E>(std::isfinite(lse) ? lse * kLog2E : std::numeric_limits<double>::infinity());
-    m.mean[row] = std::isfinite(lse) ? sum : E{0};
+    bool has_keys = true;
+    if (exact_.lse) {
+      const double lse = static_cast<double>(get(exact_.lse, head, i, 0)) - e_.centred_logit(head, i);
+      has_keys = std::isfinite(lse);
+      m.shift[row] = static_cast<E>(has_keys ? lse * kLog2E : std::numeric_limits<double>::infinity());
+    } else {
+      const E denominator = get(polynomial_.denominator, head, i, 0);
+      has_keys = denominator > 0;
+      m.shift[row] = has_keys ? 1 / denominator : E{0};
+    }
+    m.mean[row] = has_keys ? sum : E{0};
   }
+}
+
+template <class E>
+void ColumnPass<E>::take_known(std::int64_t kh, std::int64_t panel, std::int64_t part,
+                               const SampleTile<E>& tile, const BlockMemory<E>& m) const {
+  const Sums s = sums_of(kh, panel, part);
+  KnownTile<E> t{};
+  t.tile = tile;
+  t.row_shift = m.shift, t.row_mean = m.mean;
+  t.sum_a = s.a, t.sum_b = s.b;
+  e_.kernels.known(t);
+}
+
+template <class E>
+void ColumnPass<E>::take_differences(std::int64_t kh, std::int64_t panel, std::int64_t part,
+                                     std::int64_t block, const SampleTile<E>& tile,
+                                     const BlockMemory<E>& m) const {
+  const Sums s = sums_of(kh, panel, part);
+  const PolynomialWeights<E> weights(*polynomial_.approximation, kh);
+  DifferenceTile<E> t{};
+  t.tile = tile;
+  t.row_reciprocal = m.shift, t.row_mean = m.mean;
+  t.lane_factor = factors_ + (kh * e_.column_panels + panel) * e_.lanes;
+  const bool has_window =
+      set_near(polynomial_.approximation->window, e_.lanes, block, m, [&](std::int64_t lane) {
+        return draws_[at(kh, std::min(panel * e_.lanes + lane, e_.columns - 1))].row;
+      });
+  if (has_window) t.near_first = m.near_first, t.near_last = m.near_last;
+  t.coefficients = weights.value.data(), t.derivative = weights.slope.data(), t.degree = weights.degree;
+  t.is_paper = polynomial_.approximation->gradient == almost_linear::Gradient::paper;
+  t.slopes = m.slopes, t.exponentials = m.exponentials;
+  t.sum_a = s.a, t.sum_b = s.b;
+  e_.kernels.differences(t);
 }
 
 template <class E>
@@ -108,13 +156,11 @@ void ColumnPass<E>::run_chunk(std::int64_t kh, std::int64_t part, const BlockMem
     const E *const a = queries.read({head, block, rows}), *const b = cotangents.read({head, block, rows});
     set_rows(head, block, rows, b, m);
     for (std::int64_t panel = 0; panel < e_.column_panels; ++panel) {
-      KnownTile<E> t{};
-      if (!set_tile<E>(e_, panels_[kh * e_.column_panels + panel], block, rows, a, b, nullptr, m, t.tile))
+      SampleTile<E> tile{};
+      if (!set_tile<E>(e_, panels_[kh * e_.column_panels + panel], block, rows, a, b, nullptr, m, tile))
         continue;
-      const Sums s = sums_of(kh, panel, part);
-      t.row_shift = m.shift, t.row_mean = m.mean;
-      t.sum_a = s.a, t.sum_b = s.b;
-      e_.kernels.known(t);
+      if (exact_.lse) take_known(kh, panel, part, tile, m);
+      else take_differences(kh, panel, part, block, tile, m);
     }
   }
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "attention/certificate/sampled_panels.h"
+#include "attention/certificate/polynomial_weights.h"
 
 namespace loipe::attention::certificate {
 
-/// Exact rows of dK and dV of the drawn keys, from exact lse and O. `draws` [kv_heads][columns].
+/// Exact rows of dK and dV of the drawn keys, from exact lse and O; or, for a polynomial, rows of their
+/// errors, from its denominators and its O. `draws` [kv_heads][columns].
 template <class E>
 class ColumnPass {
  public:
   ColumnPass(const Extents<E>& extents, const Draw* draws, const Cotangents<E>& cotangents,
-             const ExactForward<E>& exact, int threads, Arena& arena);
+             const ExactForward<E>& exact, const Polynomial<E>& polynomial,
+             const Rows<const E>& approximate_o, int threads, Arena& arena);
   void run(const Parallel& parallel);
 
   double* dk(std::int64_t kh, std::int64_t draw) const { return dk_ + at(kh, draw) * e_.head_size(); }
@@ -28,15 +30,22 @@ class ColumnPass {
   void run_chunk(std::int64_t kh, std::int64_t part, const BlockMemory<E>& memory) const;
   void set_rows(std::int64_t head, std::int64_t block, std::int64_t rows, const E* g,
                 const BlockMemory<E>& memory) const;
+  void take_known(std::int64_t kh, std::int64_t panel, std::int64_t part, const SampleTile<E>& tile,
+                  const BlockMemory<E>& memory) const;
+  void take_differences(std::int64_t kh, std::int64_t panel, std::int64_t part, std::int64_t block,
+                        const SampleTile<E>& tile, const BlockMemory<E>& memory) const;
   void finish(std::int64_t kh, std::int64_t draw);
 
   const Extents<E>& e_;
   const Draw* draws_;
   Cotangents<E> cotangents_;
   ExactForward<E> exact_;
+  Polynomial<E> polynomial_;
+  Rows<const E> o_;     ///< exact or approximate
   std::int64_t parts_;  ///< chunks of queries of all readers of a head
   Panel<E>* panels_;    ///< [kv_heads][column_panels]
   E* sums_;             ///< [kv_heads][column_panels][parts][a_width + b_width][lanes]
+  E* factors_;          ///< [kv_heads][column_panels][lanes]: weights of draws
   double *dk_, *dv_;
   ThreadMemory threads_;
 };

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/certificate/pair_pass.h"
 
-#include <array>
 #include <cmath>
-
-#include "attention/polynomial/polynomial.h"
 
 namespace loipe::attention::certificate {
 
 namespace {
-
-constexpr std::int64_t kTerms = polynomial::kMaxDegree + 1;
 
 template <class E>
 double squared_norm(const E* row, std::int64_t size) {
@@ -100,28 +95,13 @@ void PairPass<E>::set_lanes(std::int64_t head) {
   }
 }
 
-/// P and what stands for P' in the gradient: P' itself, or P.
-template <class E>
-void PairPass<E>::set_coefficients(std::int64_t kh, E* coefficients) const {
-  const almost_linear::Approximation& p = *polynomial_.approximation;
-  const double* const from = p.coefficients + kh * (p.degree + 1);
-  const bool is_paper = p.gradient == almost_linear::Gradient::paper;
-  std::fill_n(coefficients, 2 * kTerms, E{0});
-  for (int power = 0; power <= p.degree; ++power) {
-    coefficients[power] = static_cast<E>(from[power]);
-    if (is_paper) coefficients[kTerms + power] = coefficients[power];
-    else if (power > 0) coefficients[kTerms + power - 1] = static_cast<E>(power * from[power]);
-  }
-}
-
 template <class E>
 void PairPass<E>::run_chunk(std::int64_t kh, std::int64_t chunk, const BlockMemory<E>& m) const {
   const Problem<E>& p = e_.problem;
   const std::int64_t readers = p.shape.readers();
   const Partial partial = partial_of(kh, chunk);
   std::fill_n(partial.squares, 2 + pairs_size(), 0.0);
-  std::array<E, 2 * kTerms> coefficients;
-  set_coefficients(kh, coefficients.data());
+  const PolynomialWeights<E> weights(*polynomial_.approximation, kh);
   const std::uint8_t* const is_allowed = key_mask_at(p.mask, kh, 0);
   const statistics::BlockReader<E> keys{p.k, e_.head_size(), e_.a_width, e_.key_mean_of(kh), is_allowed, m.a},
       values{p.v, e_.value_size(), e_.b_width, e_.value_mean_of(kh), is_allowed, m.b};
@@ -136,7 +116,7 @@ void PairPass<E>::run_chunk(std::int64_t kh, std::int64_t chunk, const BlockMemo
       SampleTile<E> tile{};
       if (set_tile(e_, rows_.panel(head, own), block, rows, a, b,
                    is_allowed == nullptr ? nullptr : is_allowed + block, m, tile))
-        take_block(head, own, tile, block, coefficients.data(), partial.pairs + panel * 4 * e_.lanes, m);
+        take_block(head, own, tile, block, weights, partial.pairs + panel * 4 * e_.lanes, m);
     }
     partial.squares[0] += squared_norm(m.difference_a, rows * e_.a_width);
     partial.squares[1] += squared_norm(m.difference_b, rows * e_.b_width);
@@ -145,24 +125,19 @@ void PairPass<E>::run_chunk(std::int64_t kh, std::int64_t chunk, const BlockMemo
 
 template <class E>
 void PairPass<E>::take_block(std::int64_t head, std::int64_t panel, const SampleTile<E>& tile,
-                             std::int64_t block, const E* coefficients, double* pairs,
+                             std::int64_t block, const PolynomialWeights<E>& weights, double* pairs,
                              const BlockMemory<E>& m) const {
   const Lanes& l = lanes_[head * e_.row_panels + panel];
-  const std::int64_t window = polynomial_.approximation->window;
   PairTile<E> t{};
   t.tile = tile;
   t.lane_shift = l.shift, t.lane_mean = l.mean;
   t.reciprocal_denominator = l.reciprocal, t.approximate_mean = l.approximate_mean;
-  if (window > 0) {
-    for (std::int64_t lane = 0; lane < e_.lanes; ++lane) {
-      const std::int64_t draw = std::min(panel * e_.lanes + lane, e_.rows - 1);
-      const std::int64_t i = rows_.draw(head, draw).row;
-      write_range({i - window + 1, i + window - 1}, block, m.near_first[lane], m.near_last[lane]);
-    }
-    t.near_first = m.near_first, t.near_last = m.near_last;
-  }
-  t.coefficients = coefficients, t.derivative = coefficients + kTerms;
-  t.degree = polynomial_.approximation->degree;
+  const bool has_window =
+      set_near(polynomial_.approximation->window, e_.lanes, block, m, [&](std::int64_t lane) {
+        return rows_.draw(head, std::min(panel * e_.lanes + lane, e_.rows - 1)).row;
+      });
+  if (has_window) t.near_first = m.near_first, t.near_last = m.near_last;
+  t.coefficients = weights.value.data(), t.derivative = weights.slope.data(), t.degree = weights.degree;
   t.lane_a = l.a, t.lane_b = l.b;
   t.difference_a = m.difference_a, t.difference_b = m.difference_b;
   t.square_t = pairs, t.cross_t = pairs + e_.lanes;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "attention/certificate/polynomial_weights.h"
 #include "attention/certificate/row_pass.h"
 
 namespace loipe::attention::certificate {
@@ -39,10 +40,9 @@ class PairPass {
   Partial partial_of(std::int64_t kh, std::int64_t chunk) const;
   std::int64_t pairs_size() const { return e_.problem.shape.readers() * e_.row_panels * 4 * e_.lanes; }
   void set_lanes(std::int64_t head);
-  void set_coefficients(std::int64_t kh, E* coefficients) const;
   void run_chunk(std::int64_t kh, std::int64_t chunk, const BlockMemory<E>& memory) const;
   void take_block(std::int64_t head, std::int64_t panel, const SampleTile<E>& tile, std::int64_t block,
-                  const E* coefficients, double* pairs, const BlockMemory<E>& memory) const;
+                  const PolynomialWeights<E>& weights, double* pairs, const BlockMemory<E>& memory) const;
   Square square(std::int64_t which) const;
 
   const Extents<E>& e_;

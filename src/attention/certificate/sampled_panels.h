@@ -90,13 +90,15 @@ struct BlockMemory {
   E *first, *last;                 ///< [lanes]
   E *shift, *mean;                 ///< [kBlockRows]
   E *near_first, *near_last;       ///< [lanes]
+  E *slopes, *exponentials;        ///< [kBlockRows][lanes]
   E *difference_a, *difference_b;  ///< as a, b
 
   static BlockMemory take(const Extents<E>& e, Arena& arena) {
     BlockMemory m;
     for (E** at : {&m.a, &m.difference_a}) *at = arena.take<E>(kBlockRows * e.a_width);
     for (E** at : {&m.b, &m.difference_b}) *at = arena.take<E>(kBlockRows * e.b_width);
-    for (E** at : {&m.weights, &m.dx}) *at = arena.take<E>(kBlockRows * e.lanes + 1);
+    for (E** at : {&m.weights, &m.dx, &m.slopes, &m.exponentials})
+      *at = arena.take<E>(kBlockRows * e.lanes + 1);
     for (E** at : {&m.first, &m.last, &m.near_first, &m.near_last}) *at = arena.take<E>(e.lanes);
     for (E** at : {&m.shift, &m.mean}) *at = arena.take<E>(kBlockRows);
     return m;

@@ -9,6 +9,8 @@ namespace loipe::attention::certificate {
 
 namespace {
 
+/// What estimated normalisers are off by, besides the scatter of the draws.
+constexpr double kColumnBias = 1.1;
 constexpr double kQuantile = 1.645;  ///< of the normal distribution, 90 % within
 
 double sum_of(const double* energies, std::int64_t rows) {
@@ -86,7 +88,8 @@ Estimate RatioSums::estimate(Kind kind) const {
   // logarithm is nearer to normal than the sum.
   const double spread = kQuantile * (1 + 8 / static_cast<double>(pairs_)) * relative / 2;
   e.value = std::sqrt(ratio);
-  e.low = e.value * std::exp(-spread), e.high = e.value * std::exp(spread);
+  const double bias = kind == Kind::approximate_columns ? kColumnBias : 1;
+  e.low = e.value * std::exp(-spread) / bias, e.high = e.value * std::exp(spread) * bias;
   return e;
 }
 

@@ -9,9 +9,9 @@ namespace loipe::attention::clustered {
 
 namespace {
 
-/// Root mean square of the values' part of a distance over that of the keys' part: keys whose logits nearly
-/// agree are kept together by their values.
-constexpr double kValueWeight = 0.15;
+/// What the square of a deviation of a value, relative to the mean square of values, counts in a distance
+/// beside that of a logit: both deviations make relative errors of dX = w (<g, v> - D).
+constexpr double kValueWeight = 0.3;
 /// Mass that is added to that of each key, so that keys without any are clustered too.
 constexpr double kLeastMass = 0.02;
 constexpr double kFarAway = -1e30;
@@ -111,7 +111,7 @@ void Lloyd<E>::weigh_values() {
   metric_.value_weight = 1;
   const double of_values = compute_squares() - of_keys;
   metric_.value_weight =
-      of_values > 0 ? static_cast<T>(kValueWeight * kValueWeight * of_keys / of_values) : T{0};
+      of_values > 0 ? static_cast<T>(kValueWeight * static_cast<double>(sample_) / of_values) : T{0};
   compute_squares();
 }
 

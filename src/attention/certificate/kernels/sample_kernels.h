@@ -63,12 +63,31 @@ struct PairTile {
   double *square_u, *cross_u, *square_t, *cross_t;
 };
 
+/// What exact and polynomial attention differ by for sampled keys, rows being queries: with the names of
+/// PairTile, u and t of sampled keys, summed over queries with b and a. The exact normaliser of a query is
+/// the polynomial's over the mean of P / exp, weighted by exp, which is taken over the lanes with
+/// lane_factor.
+template <class T>
+struct DifferenceTile {
+  SampleTile<T> tile;
+  const T *row_reciprocal, *row_mean;  ///< [kBlockRows]: 1 / denominator, approximate mean
+  const T* lane_factor;                ///< [lanes]
+  const T *near_first, *near_last;     ///< [lanes]; null: none
+  const T *coefficients, *derivative;  ///< [degree + 1] both
+  int degree;
+  bool is_paper;     ///< P' is P: then differences t have lost as much as u to the estimated normaliser
+  T* slopes;         ///< [kBlockRows][lanes], scratch
+  T* exponentials;   ///< the same
+  T *sum_b, *sum_a;  ///< [b_width][lanes] of u b, [a_width][lanes] of t a
+};
+
 template <class T>
 struct SampleKernels {
   int lanes;
   void (*online)(const OnlineTile<T>&);
   void (*known)(const KnownTile<T>&);
   void (*pairs)(const PairTile<T>&);
+  void (*differences)(const DifferenceTile<T>&);
 };
 
 template <class T>
