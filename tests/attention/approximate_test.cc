@@ -4,6 +4,7 @@
 #include "attention/approximate/approximate.h"
 
 #include <gtest/gtest.h>
+#include <loipe/error.h>
 
 #include <optional>
 
@@ -127,9 +128,19 @@ TEST(ApproximateAttention, SmallLogitsGetAPolynomialWithinTheTolerance) {
     EXPECT_EQ(report.backward_method, kLinear);
     EXPECT_LE(report.dq.value, 0.1);
     EXPECT_EQ(report.guarded_rows, 0);
-    EXPECT_LT(report.bound_o, 1);
   }
   expect_true_reports(c, r, 1.6);
+}
+
+TEST(ApproximateAttention, TheRigorousBoundIsFiniteWhereLogitsAreSmall) {
+  const Case<double> c = drawn<double>({4, 2, 300, 300, 8, 8}, true, 0.05, 0, 10);
+  const Outcome<double> r = run(c, "almost-linear degree=4");
+  for (const HeadReport& report : r.backward) {
+    EXPECT_GT(report.bound_o, 0);
+    EXPECT_LT(report.bound_o, 0.1);
+    EXPECT_LT(report.bound_dq, 1);
+  }
+  expect_true_reports(c, r, 3);
 }
 
 TEST(ApproximateAttention, LargeLogitsGetClustersWithinTheTolerance) {

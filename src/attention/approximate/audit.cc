@@ -15,6 +15,15 @@ Measured measured(const certificate::Estimate& estimate) {
   return {estimate.value, estimate.low, estimate.high};
 }
 
+ColumnAudit column_audit(Kind kind) {
+  switch (kind) {
+    case Kind::sampled_columns: return ColumnAudit::exact_columns;
+    case Kind::approximate_columns: return ColumnAudit::approximate_columns;
+    case Kind::sampled_pairs: return ColumnAudit::pairs;
+    default: return ColumnAudit::none;
+  }
+}
+
 /// Normalisers that are off by a part epsilon of themselves move exact columns by about that part. So they
 /// serve where O, which shares their errors, is closer than this.
 constexpr double kCloseForward = 0.05;
@@ -43,8 +52,6 @@ void Audit<E>::backward(const Problem<E>& head, const Cotangents<E>& cotangents,
                        const certificate::Polynomial<E>& pairs) {
     return certificate::audit<E>(head, cotangents, audited, exact, pairs, {}, parallel, workspace_);
   };
-  const InputCotangents<E> of_queries{results.input.q, {}, {}, {}},
-      of_keys{{}, results.input.k, results.input.v, {}};
   const auto set_columns = [&](const certificate::Audit& audit, ColumnAudit kind) {
     report.dk = measured(audit.k);
     report.dv = measured(audit.v);
@@ -55,13 +62,19 @@ void Audit<E>::backward(const Problem<E>& head, const Cotangents<E>& cotangents,
     report.dq = measured(all.q);
     return set_columns(all, ColumnAudit::exact_columns);
   }
-  const certificate::Audit rows = run({results.o, of_queries}, {}, {});
+  const bool has_weights = polynomial.approximation != nullptr && polynomial.approximation->rank == 0;
+  if (has_weights) {
+    const certificate::Audit all = run(results, {}, polynomial);
+    report.o = measured(all.o);
+    report.dq = measured(all.q);
+    return set_columns(all, column_audit(all.k.kind));
+  }
+  const certificate::Audit rows = run({results.o, {results.input.q, {}, {}, {}}}, {}, {});
   report.o = measured(rows.o);
   report.dq = measured(rows.q);
-  if (report.o.value <= kCloseForward)
-    return set_columns(run({{}, of_keys}, {results.o, lse}, {}), ColumnAudit::approximate_columns);
-  const certificate::Audit pairs = run({results.o, of_keys}, {}, polynomial);
-  set_columns(pairs, pairs.k.kind == Kind::none ? ColumnAudit::none : ColumnAudit::pairs);
+  if (!(report.o.value <= kCloseForward)) return set_columns({}, ColumnAudit::none);
+  set_columns(run({{}, {{}, results.input.k, results.input.v, {}}}, {results.o, lse}, {}),
+              ColumnAudit::approximate_columns);
 }
 
 template class Audit<float>;

@@ -18,9 +18,10 @@ class Audit {
 
   /// Sampled rows of O.
   void forward(const Problem<E>& head, Rows<const E> o, HeadReport& report, const Parallel& parallel) const;
-  /// Sampled rows of dQ, and of O unless that is exact; sampled columns of dK and dV. Where the forward pass
-  /// was approximate, these take its normalisers for exact, as long as its O is close; else pairs of rows
-  /// have to do. Needs report.method; o and lse are those of the forward pass.
+  /// Sampled rows of dQ, and of O unless that is exact; sampled columns of dK and dV. After an approximate
+  /// forward pass these have no exact normalisers: those of polynomials are estimated on the columns
+  /// themselves, others are taken for exact if O is close, and else there are no columns. Needs
+  /// report.method; o and lse are those of the forward pass.
   void backward(const Problem<E>& head, const Cotangents<E>& cotangents,
                 const certificate::Approximate<E>& results, Rows<const E> lse,
                 const certificate::Polynomial<E>& polynomial, HeadReport& report,
