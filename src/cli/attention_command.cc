@@ -19,6 +19,7 @@ namespace {
 
 struct Options {
   std::optional<std::string> inputs, out, scale, window, dtype, threads, memory_limit;
+  std::string repetitions = "1";
   ApproximationOptions approximation;
   bool is_causal = false;
   bool dry_run = false;
@@ -30,6 +31,7 @@ AttentionOverrides overrides_of(const Options& options) {
   overrides.is_causal = options.is_causal;
   if (options.scale) overrides.scale = parse_number("--scale", *options.scale);
   overrides.settings = options.approximation.settings();
+  overrides.repetitions = parse_integer("--repetitions", options.repetitions, 1);
   // A window of the mask makes exact attention linear already, so it means exact pairs to the others.
   if (options.window && options.approximation.is_exact())
     overrides.window = parse_integer("--window", *options.window, 1);
@@ -186,6 +188,8 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--memory-limit", options->memory_limit,
                  "refuse what needs more bytes; suffixes k, M, G, T (exit code 4)")
       ->option_text("BYTES");
+  app.add_option("--repetitions", options->repetitions, "runs, of which the median time is told (default 1)")
+      ->option_text("R");
   app.add_flag("--dry-run", options->dry_run, "print peak bytes and the plan of each head, and run nothing");
   app.add_flag("--json", options->json, "print a description as JSON");
   return [options, &terminal] { return run(*options, terminal); };

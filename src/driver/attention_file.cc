@@ -121,6 +121,7 @@ AttentionFile::AttentionFile(const std::string& path, const AttentionOverrides& 
   request_.key_mask = key_mask_of(file_, path, s.keys);
   request_.threads = threads;
   request_.settings = overrides.settings;
+  request_.repetitions = overrides.repetitions;
   check_settings(request_.settings, request_.shape);
   request_.polynomial = polynomial_of(file_, path);
   if (!request_.polynomial.empty() && request_.window > 0)

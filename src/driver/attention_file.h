@@ -16,6 +16,7 @@ struct AttentionOverrides {
   std::optional<std::int64_t> window;
   std::optional<DType> dtype;
   attention::approximate::Settings settings{};
+  std::int64_t repetitions = 1;
 };
 
 /// A file with Q, K, V, G and maybe key_mask [keys] and coef [degree + 1] (a polynomial instead of exp), metadata causal (default 0), scale (default

@@ -99,6 +99,11 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+double median(std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  return seconds[seconds.size() / 2];
+}
+
 /// One run of one kind of attention: its inputs, results and memory.
 template <class T>
 class Run {
@@ -158,12 +163,17 @@ class Run {
  private:
   template <class Forward, class Backward>
   void timed(Forward forward, Backward backward) {
-    auto start = std::chrono::steady_clock::now();
-    forward();
-    results_.forward_seconds = seconds_since(start);
-    start = std::chrono::steady_clock::now();
-    backward();
-    results_.backward_seconds = seconds_since(start);
+    std::vector<double> forward_seconds, backward_seconds;
+    for (std::int64_t run = 0; run < request_.repetitions; ++run) {
+      auto start = std::chrono::steady_clock::now();
+      forward();
+      forward_seconds.push_back(seconds_since(start));
+      start = std::chrono::steady_clock::now();
+      backward();
+      backward_seconds.push_back(seconds_since(start));
+    }
+    results_.forward_seconds = median(std::move(forward_seconds));
+    results_.backward_seconds = median(std::move(backward_seconds));
   }
   attention::Rows<T> o() { return rows_of<T>(results_.o); }
   attention::Rows<T> lse() { return rows_of<T>(results_.lse); }

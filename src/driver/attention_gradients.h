@@ -25,6 +25,7 @@ struct AttentionRequest {
   attention::approximate::Settings settings{};  ///< of all heads
   /// Not empty: a polynomial in these powers of the logits, as they are, takes the place of exp.
   std::vector<double> polynomial;
+  std::int64_t repetitions = 1;  ///< runs, of which the median time is told
 };
 
 /// Q [heads, queries, head_size], K [kv_heads, keys, head_size], V [kv_heads, keys, value_size],

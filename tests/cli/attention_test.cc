@@ -193,16 +193,99 @@ TEST_F(AttentionCommand, RefusesMissingTensorsAndUnknownMetadata) {
 }
 
 TEST_F(AttentionCommand, RefusesOptionsThatItCannotServe) {
-  expect_refusal(3, "--method clustered is not available", {"--method", "clustered"});
-  expect_refusal(3, "--method almost-linear is not available", {"--method", "almost-linear"});
   expect_refusal(2, "exact", {"--method", "exakt"});
   expect_refusal(2, "--scale x: expected a finite number", {"--scale", "x"});
   expect_refusal(2, "--window", {"--window", "0"});
   expect_refusal(2, "--tolerance 0: expected a positive number", {"--tolerance", "0"});
   expect_refusal(2, "--degree 2: has no meaning", {"--degree", "2"});
+  expect_refusal(2, "--clusters 4: has no meaning", {"--method", "almost-linear", "--clusters", "4"});
+  expect_refusal(2, "--degree 2: has no meaning", {"--method", "clustered", "--degree", "2"});
+  expect_refusal(2, "--degree 13: expected 1 to 12", {"--method", "almost-linear", "--degree", "13"});
+  expect_refusal(2, "--degree 0", {"--method", "almost-linear", "--degree", "0"});
+  expect_refusal(2, "hermite", {"--method", "almost-linear", "--coefficients", "hermit"});
+  expect_refusal(2, "12 clusters of 11 keys, expected at most as many as keys",
+                 {"--method", "clustered", "--clusters", "12"});
   expect_refusal(4, "--memory-limit 1k", {"--memory-limit", "1k"});
+  expect_refusal(4, "--memory-limit 100k: attention of this size needs",
+                 {"--method", "almost-linear", "--degree", "12", "--memory-limit", "100k"});
+}
+
+TEST_F(AttentionCommand, RefusesDegreesWhoseFeaturesNoMemoryHolds) {
+  Rng rng(5);
+  tensors_.clear();
+  for (const char* name : {"Q", "K", "V", "G"}) tensors_[name] = random_tensor({1, 4, 128}, rng);
+  expect_refusal(4, "features for heads of size 128, whose sums no memory holds; expected a lower degree",
+                 {"--method", "almost-linear", "--degree", "12"});
+}
+
+TEST_F(AttentionCommand, ApproximatesWithACertificateForEachHead) {
+  Rng rng(6);
+  tensors_.clear();
+  for (const char* name : {"Q", "K"}) {
+    tensors_[name] = random_tensor({2, 600, 8}, rng);
+    for (double& x : tensors_[name].elements<double>()) x *= 0.4;
+  }
+  for (const char* name : {"V", "G"}) tensors_[name] = random_tensor({2, 600, 8}, rng);
+  metadata_ = {{"causal", "1"}};
+  const Outcome outcome =
+      run_with({"--json", "--method", "almost-linear", "--degree", "4", "--window", "16"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_EQ(json["method"], "almost-linear");
+  EXPECT_EQ(json["degree"], 4);
+  EXPECT_EQ(json["features"], 495);
+  EXPECT_EQ(json["window"], 16);
+  ASSERT_EQ(json["plan"].size(), 2U);
+  for (const char* name : {"O", "dQ", "dK", "dV"}) {
+    const Json& measured = json["certificate"]["measured"][name];
+    ASSERT_EQ(measured.size(), 3U) << name;
+    EXPECT_LE(measured[1], measured[0]) << name;
+    EXPECT_GE(measured[2], measured[0]) << name;
+    EXPECT_LT(measured[0], 0.02) << name;
+  }
+  EXPECT_EQ(json["plan"][1]["reason"], "as asked for");
+}
+
+TEST_F(AttentionCommand, PlansEachHeadWithoutARun) {
+  const Outcome outcome = run({"attention", "--inputs", write(), "--dry-run", "--json", "--method", "auto"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Json json = Json::parse(outcome.out);
+  EXPECT_TRUE(json["seconds"].is_null());
+  ASSERT_EQ(json["plan"].size(), 2U);
+  EXPECT_EQ(json["plan"][0]["forward"], "exact");
+  EXPECT_GT(json["plan"][0]["logit_spread"], 0);
+  EXPECT_GT(json["plan"][0]["predicted_flops"], 0);
+}
+
+TEST_F(AttentionCommand, TellsOfErrorsAboveTheTolerance) {
+  const Outcome outcome = run_with({"--method", "almost-linear", "--degree", "3", "--tolerance", "1e-9"});
+  EXPECT_EQ(outcome.exit_code, 0);
+  EXPECT_THAT(outcome.err, HasSubstr("--degree 3 is odd"));
+  EXPECT_THAT(outcome.err, HasSubstr("the audit of 2 of 2 heads found errors above the tolerance of 1e-9"));
+}
+
+TEST_F(AttentionCommand, APolynomialInTheFileTakesThePlaceOfExp) {
+  tensors_["coef"] = Tensor::of<double>({3}, {1, 1, 0.5});
+  const Outcome outcome = run_with({"--json"});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  EXPECT_EQ(Json::parse(outcome.out)["features"], 45);
+  const SafetensorsFile file = SafetensorsFile::read(folder_ / "out.safetensors");
+  double expected = 0;
+  for (std::int64_t j = 0; j < 11; ++j) {
+    double x = 0;
+    for (std::int64_t c = 0; c < 8; ++c)
+      x += tensors_["Q"].at(c) * tensors_["K"].at(j * 8 + c) / std::sqrt(8.0);
+    expected += tensors_["key_mask"].at(j) * (1 + x + x * x / 2);
+  }
+  EXPECT_NEAR(file.tensor("denominator").at(0), expected, 1e-12 * expected);
+  fs::remove(folder_ / "out.safetensors");
+  tensors_["coef"] = Tensor::of<double>({1}, {1});
+  expect_refusal(2, "expected the 2 to 13 coefficients of a polynomial");
+  tensors_["coef"] = Tensor::of<double>({2}, {1, std::numeric_limits<double>::infinity()});
+  expect_refusal(2, "\"coef\"");
   tensors_["coef"] = Tensor::of<double>({2}, {1, 1});
-  expect_refusal(3, "polynomial attention is not available");
+  metadata_ = {{"window", "3"}};
+  expect_refusal(3, "polynomial attention has no window");
 }
 
 TEST_F(AttentionCommand, RefusesFilesThatCannotBeReadOrWritten) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // loipe transformer: results, and what is wrong with a model file.
+#include <cmath>
 #include <functional>
 
 #include "command_line.h"
@@ -116,7 +117,43 @@ TEST(TransformerCommand, RefusesWhatIsWrongWithTheFile) {
   expect_refused(kGpt, [](Contents&) {}, 2, "did you mean 'exact'", {"--method", "exactly"});
   expect_refused(kGpt, with("scale", "1e39"), 2, "infinite in f32", {"--dtype", "f32"});
   expect_refused(kGpt, [](Contents&) {}, 2, "--tolerance foo", {"--tolerance", "foo"});
+  expect_refused(kGpt, [](Contents&) {}, 2, "--clusters 3: has no meaning", {"--clusters", "3"});
+  expect_refused(kGpt, [](Contents&) {}, 2, "25 clusters of 24 keys",
+                 {"--method", "clustered", "--clusters", "25"});
   expect_refused(kGpt, [](Contents&) {}, 4, "memory limit", {"--memory-limit", "1k"});
+}
+
+TEST(TransformerCommand, ApproximatesEachHeadWithAReport) {
+  const TemporaryFolder folder;
+  const std::vector<std::string> approximate{"transformer", "--inputs",      kGpt,       "--json",
+                                             "--method",    "almost-linear", "--degree", "6"};
+  std::vector<std::string> run_it = approximate, plan_it = approximate;
+  run_it.insert(run_it.end(), {"--out", folder / "a"});
+  plan_it.push_back("--dry-run");
+  const Json json = run_json(run_it);
+  run_ok({"transformer", "--inputs", kGpt, "--out", folder / "b"});
+  EXPECT_EQ(json["method"], "almost-linear");
+  ASSERT_EQ(json["plan"].size(), 2U);
+  ASSERT_EQ(json["plan"][1].size(), 2U);
+  EXPECT_EQ(json["plan"][1][0]["backward"], "almost-linear");
+  EXPECT_EQ(json["plan"][1][0]["degree"], 6);
+  EXPECT_FALSE(json["certificate"]["measured"]["dQ"].is_null());
+  const SafetensorsFile is = SafetensorsFile::read(folder / "a"),
+                        should = SafetensorsFile::read(folder / "b");
+  double difference = 0, size = 0;
+  for (const std::string& name : should.names()) {
+    const Tensor a = is.tensor(name), b = should.tensor(name);
+    for (std::int64_t i = 0; i < b.element_count(); ++i)
+      difference += std::pow(a.at(i) - b.at(i), 2), size += std::pow(b.at(i), 2);
+  }
+  EXPECT_GT(difference, 0);
+  EXPECT_LT(std::sqrt(difference / size), 0.05);
+
+  const Json dry = run_json(plan_it);
+  EXPECT_TRUE(dry["loss"].is_null());
+  ASSERT_EQ(dry["plan"].size(), 2U);
+  EXPECT_EQ(dry["plan"][0][0]["degree"], 6);
+  EXPECT_GT(dry["plan"][0][0]["logit_spread"], 0);
 }
 
 /// The benchmark has the name of a command.

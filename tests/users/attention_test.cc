@@ -225,5 +225,100 @@ TEST(Attention, ShapesThatDoNotFitAreRefused) {
   refused({4}, {4}, {4}, "expected q [heads, queries, d]");
 }
 
+AttentionApproximation polynomial(int degree) {
+  return {.method = AttentionMethod::almost_linear, .degree = degree};
+}
+
+std::vector<Tensor> small_logits(std::int64_t heads, std::int64_t n, std::int64_t d) {
+  Rng rng(11);
+  return {random_tensor(rng, {heads, n, d}, 0.7), random_tensor(rng, {heads, n, d}, 0.7),
+          random_tensor(rng, {heads, n, d})};
+}
+
+double relative_error(const std::vector<Tensor>& is, const std::vector<Tensor>& should) {
+  double difference = 0, size = 0;
+  for (std::size_t k = 0; k < is.size(); ++k)
+    for (std::int64_t i = 0; i < is[k].element_count(); ++i)
+      difference += std::pow(is[k].at(i) - should[k].at(i), 2), size += std::pow(should[k].at(i), 2);
+  return std::sqrt(difference / size);
+}
+
+DerivativeResult gradient_with(const std::vector<AttentionApproximation>& approximation,
+                               const std::vector<Tensor>& at, const std::string& backend = "jit") {
+  std::vector<Argument> arguments;
+  for (const char* name : {"q", "k", "v"}) arguments.push_back({name, at[arguments.size()].type()});
+  DerivativeOptions options;
+  options.backend = backend;
+  options.attention_reports = true;
+  const auto f = [&](Arguments x) {
+    return std::vector<Traced>{
+        sum(square(attention(x[0], x[1], x[2], {.causal = true, .approximation = approximation})))};
+  };
+  return derivative_of_function(DerivativeKind::gradient, f, arguments, options)(at);
+}
+
+TEST(Users, ApproximateAttentionTellsHowFarOffItIs) {
+  const std::vector<Tensor> at = small_logits(2, 80, 4);
+  const DerivativeResult exact = gradient_with({}, at), close = gradient_with({polynomial(4)}, at);
+  EXPECT_TRUE(exact.attention.empty());
+  ASSERT_EQ(close.attention.size(), 1U);
+  ASSERT_EQ(close.attention[0].heads.size(), 2U);
+  const double error = relative_error(close.derivatives, exact.derivatives);
+  EXPECT_GT(error, 0);
+  EXPECT_LT(error, 0.02);
+  for (const AttentionHeadReport& head : close.attention[0].heads) {
+    EXPECT_EQ(head.backward, AttentionMethod::almost_linear);
+    EXPECT_EQ(head.degree, 4);
+    EXPECT_EQ(head.features, 70);
+    EXPECT_LT(head.dq.value, 0.05);
+    EXPECT_GT(head.logit_bound, head.logit_spread);
+  }
+}
+
+TEST(Users, HeadsOfOneAttentionAreApproximatedEachInItsWay) {
+  const std::vector<Tensor> at = small_logits(2, 80, 4);
+  const DerivativeResult mixed = gradient_with({polynomial(2), {}}, at), exact = gradient_with({}, at);
+  EXPECT_EQ(mixed.attention[0].heads[0].forward, AttentionMethod::almost_linear);
+  EXPECT_EQ(mixed.attention[0].heads[1].forward, AttentionMethod::exact);
+  for (std::int64_t i = 0; i < 320; ++i) {
+    EXPECT_EQ(mixed.derivatives[0].at(320 + i), exact.derivatives[0].at(320 + i));
+  }
+  EXPECT_THROW(gradient_with({{}, {}, {}}, at), UserError);
+}
+
+TEST(Users, TheReferenceBackEndStaysExactWhereApproximationsAreAllowed) {
+  const std::vector<Tensor> at = small_logits(1, 40, 3);
+  const DerivativeResult exact = gradient_with({}, at, "reference"),
+                         allowed = gradient_with({polynomial(2)}, at, "reference");
+  EXPECT_EQ(relative_error(allowed.derivatives, exact.derivatives), 0);
+  EXPECT_EQ(allowed.attention[0].heads[0].forward, AttentionMethod::exact);
+}
+
+TEST(Users, ApproximateGradientsAreThoseOfTheApproximateLoss) {
+  std::vector<Tensor> at = small_logits(1, 30, 3);
+  // Other coefficients follow the spread of the logits, which the gradient takes for a constant.
+  AttentionApproximation taylor = polynomial(2);
+  taylor.coefficients = AttentionCoefficients::taylor;
+  const DerivativeResult here = gradient_with({taylor}, at);
+  const double step = 1e-5;
+  for (std::size_t k = 0; k < 3; ++k)
+    for (std::int64_t i = 0; i < at[k].element_count(); i += 17) {
+      const double x = at[k].at(i);
+      at[k].set(i, x + step);
+      const double above = gradient_with({taylor}, at).outputs[0].at(0);
+      at[k].set(i, x - step);
+      const double below = gradient_with({taylor}, at).outputs[0].at(0);
+      at[k].set(i, x);
+      EXPECT_NEAR(here.derivatives[k].at(i), (above - below) / (2 * step), 1e-6) << k << " " << i;
+    }
+}
+
+TEST(Users, MistakesInApproximationsAreTold) {
+  const std::vector<Tensor> at = small_logits(1, 20, 3);
+  EXPECT_THROW(gradient_with({{.method = AttentionMethod::automatic, .tolerance = 0}}, at), UserError);
+  EXPECT_THROW(gradient_with({polynomial(13)}, at), UserError);
+  EXPECT_THROW(gradient_with({{.method = AttentionMethod::clustered, .clusters = 21}}, at), UserError);
+}
+
 }  // namespace
 }  // namespace loipe::testing
