@@ -72,6 +72,19 @@ double largest(const std::vector<AttentionHeadReport>& heads, Member member) {
   return result;
 }
 
+/// Why there is no rigorous bound for all heads.
+std::string why_vacuous(const std::vector<AttentionHeadReport>& heads) {
+  double logits = 0;
+  for (const AttentionHeadReport& head : heads) {
+    if (head.backward == AttentionMethod::clustered)
+      return "errors of clusters are bounded by nothing but the spread of their keys, which is too large";
+    if (head.backward == AttentionMethod::almost_linear && !std::isfinite(head.bound_dk))
+      logits = std::max(logits, head.logit_bound);
+  }
+  return "a polynomial of this degree may be off by as much as exp itself on logits up to " +
+         short_number(logits) + ", which norms of queries and keys allow";
+}
+
 bool is_exact(const AttentionHeadReport& head) {
   return head.forward == AttentionMethod::exact && head.backward == AttentionMethod::exact;
 }
@@ -219,6 +232,7 @@ Json certificate_json(const std::vector<AttentionHeadReport>& heads, double tole
   }
   json["kind"] = is_bounded ? "rigorous" : is_measured ? "measured" : "none";
   json["bound"] = std::move(bound);
+  if (!is_bounded && is_measured) json["bound_is_vacuous"] = why_vacuous(heads);
   json["measured"] = std::move(errors);
   for (const AttentionHeadReport& head : heads)
     if (!is_exact(head)) json["column_audit"] = head.column_audit;

@@ -146,7 +146,8 @@ int run(const Options& options, Terminal& terminal) {
                                                  : std::numeric_limits<std::size_t>::max();
   const std::string& path = required("--inputs", options.inputs);
   if (!options.dry_run) check_writable(required("--out", options.out));
-  const AttentionFile file(path, overrides, threads);
+  AttentionFile file(path, overrides, threads);
+  file.keep_within(limit);
   const std::size_t peak = attention_peak_bytes(file.request());
   if (peak > limit)
     throw ResourceError("--memory-limit " + *options.memory_limit + ": attention of this size needs " +

@@ -27,6 +27,7 @@ class AttentionFile {
   AttentionFile(const std::string& path, const AttentionOverrides& overrides, int threads);
 
   const AttentionRequest& request() const { return request_; }
+  void keep_within(std::size_t limit) { loipe::keep_within(request_, limit); }
   /// Loads Q, K, V and G; UserError that names the position of the first NaN or infinity.
   AttentionInputs load() const;
 

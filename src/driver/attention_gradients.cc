@@ -209,6 +209,13 @@ std::size_t attention_peak_bytes(const AttentionRequest& request) {
   return static_cast<std::size_t>(elements) * size_of(request.dtype) + request.key_mask.size() + workspace;
 }
 
+void keep_within(AttentionRequest& request, std::size_t limit) {
+  approximate::Settings& settings = request.settings;
+  if (is_exact(request) || !request.polynomial.empty() || settings.degree > 0) return;
+  for (std::int64_t memory = 32 << 20; memory >= 1024 && attention_peak_bytes(request) > limit; memory /= 2)
+    settings.memory = memory;
+}
+
 AttentionGradients attention_gradients(const AttentionRequest& request, const AttentionInputs& inputs) {
   const attention::Shape& s = request.shape;
   const auto tensor = [&](Shape shape) { return Tensor({request.dtype, std::move(shape)}); };

@@ -44,6 +44,9 @@ struct AttentionGradients {
 
 /// Inputs, results and what is needed in between, known before the run.
 std::size_t attention_peak_bytes(const AttentionRequest& request);
+/// Lets plans that choose their degree have less memory, until the peak is within the limit or they have none
+/// to give.
+void keep_within(AttentionRequest& request, std::size_t limit);
 
 /// Exact, or as the settings or the polynomial say; the same bits for every number of threads.
 AttentionGradients attention_gradients(const AttentionRequest& request, const AttentionInputs& inputs);

@@ -40,7 +40,8 @@ planner::HeadShape head_shape(const Problem<E>& problem) {
 
 /// What features may take where nobody asked for the degree: 32 MiB, or twice the inputs and results of a
 /// head.
-std::int64_t memory_of_features(const planner::HeadShape& s) {
+std::int64_t memory_of_features(const planner::HeadShape& s, const Settings& settings) {
+  if (settings.memory > 0) return settings.memory;
   const std::int64_t rows = 2 * (s.readers * s.queries + s.keys) * (s.head_size + s.value_size);
   return std::max<std::int64_t>(std::int64_t{32} << 20, 2 * rows * s.element_bytes);
 }
@@ -57,7 +58,7 @@ planner::Request request_of(const planner::HeadShape& shape, const Settings& s) 
       .pairing =
           s.is_forward_clustered ? planner::Pairing::fully_approximate : planner::Pairing::exact_forward,
       .gradient = s.has_paper_gradient ? almost_linear::Gradient::paper : almost_linear::Gradient::consistent,
-      .memory_limit = s.degree > 0 ? 0 : memory_of_features(shape)};
+      .memory_limit = s.degree > 0 ? 0 : memory_of_features(shape, s)};
 }
 
 HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatistics& s) {
@@ -115,7 +116,7 @@ void for_each_polynomial(const planner::HeadShape& shape, const Settings& settin
   const auto with_rank = [&](int degree, std::int64_t rank) {
     body(degree, rank < shape.head_size ? rank : 0);
   };
-  const auto limit = static_cast<double>(memory_of_features(shape));
+  const auto limit = static_cast<double>(memory_of_features(shape, settings));
   for (int degree = 1; degree <= polynomial::kMaxDegree; ++degree) {
     if (settings.degree > 0 ? degree != settings.degree : degree % 2 == 1) continue;
     const auto is_possible = [&](std::int64_t rank) {

@@ -76,6 +76,10 @@ constexpr std::array kFields{
           [](Settings& s, std::string_view key, std::string_view text) {
             s.exact_keys = number_of<std::int64_t>(key, text);
           }},
+    Field{"memory", [](const Settings& s) { return std::to_string(s.memory); },
+          [](Settings& s, std::string_view key, std::string_view text) {
+            s.memory = number_of<std::int64_t>(key, text);
+          }},
     Field{"forward",
           [](const Settings& s) { return std::string(s.is_forward_clustered ? "clustered" : "exact"); },
           [](Settings& s, std::string_view key, std::string_view text) {
@@ -159,7 +163,7 @@ void check_settings(std::string_view what, const Settings& settings) {
          std::to_string(settings.degree), "1 to " + std::to_string(polynomial::kMaxDegree));
   for (const auto& [name, value] :
        {std::pair{"near", settings.near}, std::pair{"clusters", settings.clusters},
-        std::pair{"exact-keys", settings.exact_keys}})
+        std::pair{"exact-keys", settings.exact_keys}, std::pair{"memory", settings.memory}})
     expect(value >= 0, name, std::to_string(value), "at least 1");
 }
 

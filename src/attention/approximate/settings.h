@@ -22,6 +22,9 @@ struct Settings {
   std::int64_t clusters = 0, exact_keys = 0;
   bool is_forward_clustered = false;  ///< else clustered means exact forward, clustered backward
   bool has_paper_gradient = false;    ///< see almost_linear::Gradient
+  /// Bytes that the sums of features may take where `degree` is left open; 0: 32 MiB, or twice inputs and
+  /// results.
+  std::int64_t memory = 0;
   /// Measures errors on sampled rows and columns; the method `automatic` always does.
   bool is_audited = true;
 
