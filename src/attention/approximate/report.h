@@ -48,6 +48,13 @@ struct HeadReport {
   double bound_o = 0, bound_dq = 0, bound_dk = 0, bound_dv = 0;  ///< rigorous ones; infinite: vacuous
 };
 
+/// Of a head that is exact in both passes.
+inline HeadReport exact_report() {
+  HeadReport report;
+  report.o = report.dq = report.dk = report.dv = {0, 0, 0};
+  return report;
+}
+
 inline constexpr std::int64_t kReportColumns = sizeof(HeadReport) / sizeof(double);
 
 }  // namespace loipe::attention::approximate

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ops of attention by the kernels of src/attention: exact, or approximate where the attribute allows
-// it. A head of keys with its queries' heads is contiguous in the result, and may have strides in the operands.
-// Beside their results attention and attention_vjp leave reports of the heads, and attention the statistics
-// that its derivatives want.
+// it. A head of keys with its queries' heads is contiguous in the result, and may have strides in the
+// operands. Beside their results attention and attention_vjp leave reports of the heads, and attention the
+// statistics that its derivatives want.
 #include <algorithm>
 #include <array>
 
@@ -77,7 +77,9 @@ class Arguments {
   }
   approximate::Saved<T> approximate_saved() const {
     if (!has_saved()) return {};
-    return {queries(call_.primal_count, 0), last_column(call_.primal_count, 0), saved_statistics(),
+    return {queries(call_.primal_count, 0),
+            last_column(call_.primal_count, 0),
+            saved_statistics(),
             {reinterpret_cast<const HeadReport*>(context_.operands[call_.primal_count].beside), heads()}};
   }
   exact::Cotangents<T> cotangents(std::size_t operand, std::int64_t direction) const {
@@ -119,7 +121,8 @@ class Arguments {
   }
   exact::Rows<T> statistics() const {
     if (context_.beside == nullptr) return {};
-    return exact::contiguous(reinterpret_cast<T*>(reports().data() + heads()), call_.queries, exact::kStatistics);
+    return exact::contiguous(reinterpret_cast<T*>(reports().data() + heads()), call_.queries,
+                             exact::kStatistics);
   }
 
  private:
@@ -127,7 +130,8 @@ class Arguments {
   bool has_saved() const { return context_.operands[call_.primal_count].beside != nullptr; }
   exact::Rows<const T> saved_statistics() const {
     const auto* reports = reinterpret_cast<const HeadReport*>(context_.operands[call_.primal_count].beside);
-    return exact::contiguous(reinterpret_cast<const T*>(reports + heads()), call_.queries, exact::kStatistics);
+    return exact::contiguous(reinterpret_cast<const T*>(reports + heads()), call_.queries,
+                             exact::kStatistics);
   }
   const T* data(std::size_t operand) const {
     return reinterpret_cast<const T*>(context_.operands[operand].data);
@@ -187,8 +191,9 @@ std::size_t workspace(const CostContext& c, Size size) {
 std::size_t forward_workspace(const CostContext& c, int threads) {
   return workspace(c, [&](const auto& problem) {
     const AttentionCall call = call_of(c);
-    return call.approximations.empty() ? exact::forward_workspace(problem, threads)
-                                       : approximate::forward_workspace(problem, call.approximations, threads);
+    return call.approximations.empty()
+               ? exact::forward_workspace(problem, threads)
+               : approximate::forward_workspace(problem, call.approximations, threads);
   });
 }
 std::size_t vjp_workspace(const CostContext& c, int threads) {
@@ -218,7 +223,7 @@ void run_attention(const NativeContext& c) {
       return approximate::forward<T>(a.problem(), a.call().approximations,
                                      {rows, a.lse_column(rows), a.statistics(), a.reports()}, c.parallel,
                                      c.workspace);
-    std::ranges::fill(a.reports(), HeadReport{});
+    std::ranges::fill(a.reports(), approximate::exact_report());
     exact::forward<T>(a.problem(), {rows, a.lse_column(rows), a.statistics()}, c.parallel, c.workspace);
   });
 }
@@ -227,7 +232,7 @@ void run_attention(const NativeContext& c) {
 void run_vjp(const NativeContext& c) {
   visit_floating(c.type.dtype, [&]<class T>(T) {
     const Arguments<T> a(c);
-    std::ranges::fill(a.reports(), HeadReport{});
+    std::ranges::fill(a.reports(), approximate::exact_report());
     for (std::int64_t l = 0; l < a.directions(); ++l) {
       const exact::Cotangents<T> cotangents = a.cotangents(a.first_direction(), l);
       if (a.call().approximations.empty())
@@ -243,7 +248,7 @@ void run_report(const NativeContext& c) {
   auto* const to = reinterpret_cast<HeadReport*>(c.result);
   const auto heads = static_cast<std::size_t>(c.type.shape[0]);
   const auto* const from = reinterpret_cast<const HeadReport*>(c.operands[0].beside);
-  if (from == nullptr) std::fill_n(to, heads, HeadReport{});
+  if (from == nullptr) std::fill_n(to, heads, approximate::exact_report());
   else std::copy_n(from, heads, to);
 }
 
@@ -270,30 +275,26 @@ void run_vjp_jvp(const NativeContext& c) {
   });
 }
 
-constexpr std::array kNative{NativeEvaluation{&op_attention, covers_attention, takes_strides,
-                                              forward_workspace, beside_attention_bytes, run_attention},
-                             NativeEvaluation{&op_attention_vjp, covers_vjp, takes_strides, vjp_workspace,
-                                              report_bytes, run_vjp},
-                             NativeEvaluation{&op_attention_report, [](const CostContext&) { return true; },
-                                              [](const CostContext&, std::size_t, std::span<const std::int64_t>) {
-                                                return true;
-                                              },
-                                              [](const CostContext&, int) { return std::size_t{0}; },
-                                              nothing_beside, run_report},
-                             NativeEvaluation{&op_attention_jvp, covers_jvp, takes_strides,
-                                              [](const CostContext& c, int threads) {
-                                                return workspace(c, [&](const auto& problem) {
-                                                  return exact::jvp_workspace(problem, threads);
-                                                });
-                                              },
-                                              nothing_beside, run_jvp},
-                             NativeEvaluation{&op_attention_vjp_jvp, covers_vjp_jvp, takes_strides,
-                                              [](const CostContext& c, int threads) {
-                                                return workspace(c, [&](const auto& problem) {
-                                                  return exact::vjp_jvp_workspace(problem, threads);
-                                                });
-                                              },
-                                              nothing_beside, run_vjp_jvp}};
+constexpr std::array kNative{
+    NativeEvaluation{&op_attention, covers_attention, takes_strides, forward_workspace,
+                     beside_attention_bytes, run_attention},
+    NativeEvaluation{&op_attention_vjp, covers_vjp, takes_strides, vjp_workspace, report_bytes, run_vjp},
+    NativeEvaluation{&op_attention_report, [](const CostContext&) { return true; },
+                     [](const CostContext&, std::size_t, std::span<const std::int64_t>) { return true; },
+                     [](const CostContext&, int) { return std::size_t{0}; }, nothing_beside, run_report},
+    NativeEvaluation{&op_attention_jvp, covers_jvp, takes_strides,
+                     [](const CostContext& c, int threads) {
+                       return workspace(
+                           c, [&](const auto& problem) { return exact::jvp_workspace(problem, threads); });
+                     },
+                     nothing_beside, run_jvp},
+    NativeEvaluation{&op_attention_vjp_jvp, covers_vjp_jvp, takes_strides,
+                     [](const CostContext& c, int threads) {
+                       return workspace(c, [&](const auto& problem) {
+                         return exact::vjp_jvp_workspace(problem, threads);
+                       });
+                     },
+                     nothing_beside, run_vjp_jvp}};
 
 }  // namespace
 

@@ -14,7 +14,7 @@ namespace loipe::ops {
 
 namespace {
 
-using attention::approximate::HeadReport, attention::approximate::kReportColumns;
+using attention::approximate::kReportColumns;
 
 TensorType infer_report(const InferContext& c) {
   expect_attributes(c, {"heads"});
@@ -26,7 +26,7 @@ TensorType infer_report(const InferContext& c) {
 
 Tensor evaluate_report(const EvaluateContext& c) {
   Tensor result(c.type);
-  const auto row = std::bit_cast<std::array<double, kReportColumns>>(HeadReport{});
+  const auto row = std::bit_cast<std::array<double, kReportColumns>>(attention::approximate::exact_report());
   for (std::int64_t i = 0; i < result.element_count(); ++i)
     result.set(i, row[static_cast<std::size_t>(i % kReportColumns)]);
   return result;
