@@ -2,7 +2,6 @@
 #include "attention/planner/cost.h"
 
 #include <algorithm>
-#include <limits>
 
 namespace loipe::attention::planner {
 
@@ -18,16 +17,6 @@ double backward_pair(const HeadShape& s) {
 }
 
 }  // namespace
-
-std::int64_t monomials(std::int64_t size, int degree) {
-  constexpr std::int64_t kLargest = std::numeric_limits<std::int64_t>::max();
-  std::int64_t count = 1;
-  for (int p = 1; p <= degree; ++p) {
-    if (count > kLargest / (size + p)) return kLargest;
-    count = count * (size + p) / p;  // C(size + p, p): whole
-  }
-  return count;
-}
 
 double pairs(const HeadShape& s) {
   const double queries = static_cast<double>(s.queries), keys = static_cast<double>(s.keys);

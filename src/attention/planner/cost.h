@@ -18,8 +18,10 @@ inline constexpr CostTable kCosts;
 /// Tokens of a block of the causal scan.
 inline constexpr std::int64_t kScanBlock = 128;
 
-/// C(size + degree, degree), the monomials of degree at most `degree`; saturates at the largest int64.
-std::int64_t monomials(std::int64_t size, int degree);
+/// Monomials of degree at most `degree`; saturates.
+inline std::int64_t monomials(std::int64_t size, int degree) {
+  return almost_linear::feature_count(size, degree);
+}
 
 /// Of queries and keys that the causal mask leaves.
 double pairs(const HeadShape& shape);

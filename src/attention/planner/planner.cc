@@ -215,21 +215,25 @@ HeadPlan plan_head(const HeadShape& shape, const HeadStatistics& s, const Reques
 
 HeadPlan escalate(const HeadPlan& plan, double measured_error, const HeadShape& shape,
                   const HeadStatistics& s, const Request& r) {
-  HeadPlan next = exact_plan(shape, Reason::given_up);
-  if (plan.method == Method::almost_linear && plan.degree + 2 <= polynomial::kMaxDegree) {
-    next = polynomial_plan(shape, s, r, plan.degree + 2);
-    // The measured error tells how far the model is off for this head.
-    next.predicted_error *= std::max(1.0, measured_error / std::max(plan.predicted_error, 1e-300));
-  } else if (plan.method == Method::clustered) {
-    const auto more = [&](std::int64_t x) { return std::min(2 * x, shape.keys); };
-    next = clustered_plan(shape, r, more(plan.clusters), more(plan.exact_keys));
-    next.predicted_error = measured_error * std::pow(0.5, kDecay);
-  }
-  const bool may_cost_more = r.method == plan.method;  // asked for by name
-  if (next.refusal != Refusal::none || (!may_cost_more && next.flops >= exact_flops(shape)) ||
-      (next.method == Method::clustered && next.exact_keys >= shape.keys))
-    return exact_plan(shape, Reason::given_up);
-  if (next.method != Method::exact) next.reason = Reason::audit;
+  const bool is_asked_for = r.method == plan.method;  // by name: then it may cost more than exact
+  HeadPlan next = plan;
+  double expected = measured_error;
+  do {
+    const HeadPlan last = next;
+    if (plan.method == Method::almost_linear && last.degree + 2 <= polynomial::kMaxDegree)
+      next = polynomial_plan(shape, s, r, last.degree + 2);
+    else if (plan.method == Method::clustered)
+      next = clustered_plan(shape, r, std::min(2 * last.clusters, shape.keys),
+                            std::min(2 * last.exact_keys, shape.keys));
+    else return exact_plan(shape, Reason::given_up);
+    if (next.refusal != Refusal::none || (!is_asked_for && next.flops >= exact_flops(shape)) ||
+        (next.method == Method::clustered && next.exact_keys >= shape.keys))
+      return exact_plan(shape, Reason::given_up);
+    // The model says by how much more effort helps, the measurement where to start from.
+    expected *= next.predicted_error / std::max(last.predicted_error, 1e-300);
+  } while (expected > r.tolerance);
+  next.predicted_error = expected;
+  next.reason = Reason::audit;
   return next;
 }
 

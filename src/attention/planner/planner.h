@@ -93,9 +93,9 @@ struct HeadPlan {
 HeadPlan plan_head(const HeadShape& shape, const statistics::HeadStatistics& statistics,
                    const Request& request);
 
-/// The next plan when the audit has found a relative error above the tolerance: a polynomial of degree + 2,
-/// or twice the budget of clusters and keys if by then there is a saving, or else exact. A request for one
-/// method stays with it as long as it can.
+/// The next plan when the audit has found a relative error above the tolerance: the next even degree, or the
+/// next doubling of clusters and keys, that should meet it, from the measured error on; exact where that
+/// saves nothing. A request for one method stays with it as long as it can.
 HeadPlan escalate(const HeadPlan& plan, double measured_error, const HeadShape& shape,
                   const statistics::HeadStatistics& statistics, const Request& request);
 
