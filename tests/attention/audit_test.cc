@@ -136,6 +136,37 @@ TEST(AttentionAudit, PolynomialErrorsAreFoundWithinTheInterval) {
   }
 }
 
+/// More keys than a rough centre takes, which share an offset; queries in few directions and noise.
+TEST(AttentionAudit, ProjectedHeadsAndHeadsWithAnOffset) {
+  for (const bool is_projected : {false, true}) {
+    Case<double> c = gaussian_case({2, 1, 700, 700, 8, 8}, 0.4, false, 13);
+    Rng rng(14);
+    c.k.fill([&](std::int64_t, std::int64_t j, std::int64_t) {
+      return rng.normal() + 2 + 0.001 * static_cast<double>(j);
+    });
+    c.q.fill([&](std::int64_t, std::int64_t, std::int64_t x) { return rng.normal() * (x < 3 ? 1 : 0.1); });
+    const std::vector<double> taylor{1, 1, 0.5};
+    std::vector<double> basis(8 * 3);
+    for (std::size_t x = 0; x < 3; ++x) basis[x * 3 + x] = 1;
+    almost_linear::Approximation approximation;
+    approximation.coefficients = taylor.data();
+    if (is_projected) approximation.rank = 3, approximation.basis = basis.data();
+    DenseResults<double> exact = exact_results(c), r = DensePolynomial<double>(c, &approximation).results();
+    const double k_truth = relative_error(r.dk, exact.dk), v_truth = relative_error(r.dv, exact.dv);
+    Score q, k, v;
+    for (std::uint64_t seed = 0; seed < 100; ++seed) {
+      const Audit audit = Auditor<double>{c}.run(r, nullptr, {48, 48, false, seed}, &approximation);
+      q.add(audit.q, relative_error(r.dq, exact.dq), 0.2);
+      k.add(audit.k, k_truth, 0.2), v.add(audit.v, v_truth, 0.2);
+    }
+    for (const Score& score : {q, k, v}) {
+      EXPECT_GE(score.near, 85) << is_projected;
+      EXPECT_GE(score.covered, 80) << is_projected;
+      EXPECT_NEAR(score.squares / score.calls, 1, 0.2) << is_projected;
+    }
+  }
+}
+
 /// Errors of rows of very different sizes, backward pass only.
 TEST(AttentionAudit, ColumnsAndRowsOfAnExactForwardPass) {
   auto c = gaussian_case({4, 2, 500, 500, 8, 8}, 2, true, 5);

@@ -182,14 +182,13 @@ Audit audit(const Problem<E>& problem, const Cotangents<E>& cotangents, const Ap
   if (is_empty(s)) return result;
   Arena arena(workspace);
   AuditMemory<E> m(problem, cotangents, approximate, exact, polynomial, sampling, parallel.threads, arena);
-  m.extents.compute_means();
+  m.extents.compute_means(polynomial.approximation);
   const bool has_exact_forward{exact.lse};
   const Rows<const E> o = has_exact_forward ? Rows<const E>{} : approximate.o, q = approximate.input.q,
                       k = approximate.input.k, v = approximate.input.v;
   const bool has_polynomial = !has_exact_forward && (k || v) && approximate.o && cotangents.o &&
-                              polynomial.denominator && polynomial.approximation != nullptr &&
-                              polynomial.approximation->rank == 0;
-  const bool has_pairs = has_polynomial && sampling.has_pairs;
+                              polynomial.denominator && polynomial.approximation != nullptr;
+  const bool has_pairs = has_polynomial && sampling.has_pairs && polynomial.approximation->rank == 0;
   const bool has_differences = has_polynomial && !sampling.has_pairs;
   const int exponent = polynomial.approximation == nullptr ? 0 : polynomial.approximation->degree + 1;
   const auto no_more = [](std::int64_t) -> const double* { return nullptr; };

@@ -47,7 +47,7 @@ struct Approximate {
 struct Sampling {
   std::int64_t rows = 0;     ///< queries of each head; 0: chosen for about 5 % of a fast method's time
   std::int64_t columns = 0;  ///< keys of each head of keys; 0: chosen
-  bool has_pairs = false;    ///< for polynomials: dK and dV by pairs instead of approximate columns
+  bool has_pairs = false;    ///< for polynomials without projection: dK and dV by pairs, not by columns
   std::uint64_t seed = 0;
 };
 
@@ -58,8 +58,7 @@ struct ExactForward {
   Rows<const E> lse;  ///< [heads, queries, 1]
 };
 
-/// Polynomial attention, so far as pairs need it: without projection (rank 0). Absent: dK and dV are not
-/// estimated where the forward pass is not exact.
+/// Polynomial attention. Absent: dK and dV are not estimated where the forward pass is not exact.
 template <class E>
 struct Polynomial {
   const almost_linear::Approximation* approximation = nullptr;

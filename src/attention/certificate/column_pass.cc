@@ -22,8 +22,10 @@ ColumnPass<E>::ColumnPass(const Extents<E>& extents, const Draw* draws, const Co
     const Panel<E> panel = Panel<E>::take(e_, arena);
     if (panels_ != nullptr) panels_[p] = panel;
   }
-  sums_ = arena.take<E>(panels * parts_ * (e_.a_width + e_.b_width) * e_.lanes);
+  sums_ = arena.take<E>(panels * parts_ * (2 * e_.a_width + e_.b_width) * e_.lanes);
+  projected_ = arena.take<E>(panels * e_.a_width * e_.lanes);
   factors_ = arena.take<E>(panels * e_.lanes);
+  slopes_ = arena.take<double>(heads * e_.columns * 2 * e_.head_size());
   dk_ = arena.take<double>(heads * e_.columns * e_.head_size());
   dv_ = arena.take<double>(heads * e_.columns * e_.value_size());
   Arena block;
@@ -35,8 +37,8 @@ template <class E>
 typename ColumnPass<E>::Sums ColumnPass<E>::sums_of(std::int64_t kh, std::int64_t panel,
                                                     std::int64_t part) const {
   E* const sums =
-      sums_ + ((kh * e_.column_panels + panel) * parts_ + part) * (e_.a_width + e_.b_width) * e_.lanes;
-  return {sums, sums + e_.a_width * e_.lanes};
+      sums_ + ((kh * e_.column_panels + panel) * parts_ + part) * (2 * e_.a_width + e_.b_width) * e_.lanes;
+  return {sums, sums + e_.a_width * e_.lanes, sums + (e_.a_width + e_.b_width) * e_.lanes};
 }
 
 template <class E>
@@ -52,6 +54,21 @@ void ColumnPass<E>::run(const Parallel& parallel) {
   });
 }
 
+/// out = B B^T in, of vectors whose elements lie `lanes` apart.
+template <class E>
+template <class T>
+void ColumnPass<E>::project(std::int64_t kh, const T* in, std::int64_t stride, T* out) const {
+  const std::int64_t d = e_.head_size(), rank = polynomial_.approximation->rank;
+  const double* const basis = polynomial_.approximation->basis + kh * d * rank;
+  for (std::int64_t x = 0; x < d; ++x) out[x * stride] = 0;
+  for (std::int64_t r = 0; r < rank; ++r) {
+    double coordinate = 0;
+    for (std::int64_t x = 0; x < d; ++x)
+      coordinate += basis[x * rank + r] * static_cast<double>(in[x * stride]);
+    for (std::int64_t x = 0; x < d; ++x) out[x * stride] += static_cast<T>(coordinate * basis[x * rank + r]);
+  }
+}
+
 /// Samples are centred keys, with the factor of scores, and centred values.
 template <class E>
 void ColumnPass<E>::set_panels(std::int64_t kh) {
@@ -63,6 +80,8 @@ void ColumnPass<E>::set_panels(std::int64_t kh) {
     to.clear(e_);
     E* const factors = factors_ + (kh * e_.column_panels + panel) * e_.lanes;
     std::fill_n(factors, e_.lanes, E{0});
+    E* const projected = projected_ + (kh * e_.column_panels + panel) * e_.a_width * e_.lanes;
+    std::fill_n(projected, e_.a_width * e_.lanes, E{0});
     const std::int64_t used = std::min(e_.lanes, e_.columns - panel * e_.lanes);
     for (std::int64_t lane = 0; lane < used; ++lane) {
       const Draw& draw = draws_[at(kh, panel * e_.lanes + lane)];
@@ -74,6 +93,7 @@ void ColumnPass<E>::set_panels(std::int64_t kh) {
       }
       for (std::int64_t c = 0; c < e_.head_size(); ++c)
         to.a[c * e_.lanes + lane] = (get(p.k, kh, j, c) - k_mean[c]) * e_.score_factor();
+      if (is_projected()) project(kh, to.a + lane, e_.lanes, projected + lane);
       for (std::int64_t c = 0; c < e_.value_size(); ++c)
         to.b[c * e_.lanes + lane] = get(p.v, kh, j, c) - v_mean[c];
       to.set_range(lane, queries_of(p.mask, j));
@@ -137,7 +157,10 @@ void ColumnPass<E>::take_differences(std::int64_t kh, std::int64_t panel, std::i
   if (has_window) t.near_first = m.near_first, t.near_last = m.near_last;
   t.coefficients = weights.value.data(), t.derivative = weights.slope.data(), t.degree = weights.degree;
   t.is_paper = polynomial_.approximation->gradient == almost_linear::Gradient::paper;
-  t.slopes = m.slopes, t.exponentials = m.exponentials;
+  t.slopes = m.slopes, t.exponentials = m.exponentials, t.projected = m.projected;
+  if (is_projected())
+    t.sample_projected = projected_ + (kh * e_.column_panels + panel) * e_.a_width * e_.lanes;
+  t.sum_slopes_a = s.slopes_a;
   t.sum_a = s.a, t.sum_b = s.b;
   e_.kernels.differences(t);
 }
@@ -147,7 +170,7 @@ void ColumnPass<E>::run_chunk(std::int64_t kh, std::int64_t part, const BlockMem
   const Problem<E>& p = e_.problem;
   const std::int64_t head = kh * p.shape.readers() + part / e_.queries.count;
   for (std::int64_t panel = 0; panel < e_.column_panels; ++panel)
-    std::fill_n(sums_of(kh, panel, part).a, (e_.a_width + e_.b_width) * e_.lanes, E{0});
+    std::fill_n(sums_of(kh, panel, part).a, (2 * e_.a_width + e_.b_width) * e_.lanes, E{0});
   const statistics::BlockReader<E> queries{p.q, e_.head_size(), e_.a_width, nullptr, nullptr, m.a},
       cotangents{cotangents_.o, e_.value_size(), e_.b_width, nullptr, nullptr, m.b};
   const statistics::Chunk all = e_.queries.of(head, part % e_.queries.count);
@@ -165,19 +188,29 @@ void ColumnPass<E>::run_chunk(std::int64_t kh, std::int64_t part, const BlockMem
   }
 }
 
+/// The polynomial's dK lies within the basis: it is B B^T of what queries give, that of exact attention is
+/// not.
 template <class E>
 void ColumnPass<E>::finish(std::int64_t kh, std::int64_t draw) {
   const std::int64_t panel = draw / e_.lanes, lane = draw % e_.lanes;
-  const auto sum = [&](std::int64_t c, bool is_a) {
-    double total = 0;
+  const auto add = [&](double* to, std::int64_t size, E* Sums::* of) {
+    std::fill_n(to, size, 0.0);
     for (std::int64_t part = 0; part < parts_; ++part) {
-      const Sums s = sums_of(kh, panel, part);
-      total += static_cast<double>((is_a ? s.a : s.b)[c * e_.lanes + lane]);
+      const E* const sums = sums_of(kh, panel, part).*of + lane;
+      for (std::int64_t c = 0; c < size; ++c) to[c] += static_cast<double>(sums[c * e_.lanes]);
     }
-    return total;
   };
-  for (std::int64_t c = 0; c < e_.head_size(); ++c) dk(kh, draw)[c] = e_.problem.scale * sum(c, true);
-  for (std::int64_t c = 0; c < e_.value_size(); ++c) dv(kh, draw)[c] = sum(c, false);
+  double* const k = dk(kh, draw);
+  add(k, e_.head_size(), &Sums::a);
+  add(dv(kh, draw), e_.value_size(), &Sums::b);
+  if (!exact_.lse && is_projected()) {
+    double *const slopes = slopes_ + at(kh, draw) * 2 * e_.head_size(), *const inside =
+                                                                            slopes + e_.head_size();
+    add(slopes, e_.head_size(), &Sums::slopes_a);
+    project(kh, slopes, 1, inside);
+    for (std::int64_t c = 0; c < e_.head_size(); ++c) k[c] -= inside[c];
+  }
+  for (std::int64_t c = 0; c < e_.head_size(); ++c) k[c] *= e_.problem.scale;
 }
 
 template class ColumnPass<float>;

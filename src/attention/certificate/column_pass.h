@@ -22,10 +22,15 @@ class ColumnPass {
  private:
   /// The sums of a panel over a chunk of one reader's queries.
   struct Sums {
-    E *a, *b;
+    E *a, *b, *slopes_a;
   };
   std::int64_t at(std::int64_t kh, std::int64_t draw) const { return kh * e_.columns + draw; }
   Sums sums_of(std::int64_t kh, std::int64_t panel, std::int64_t part) const;
+  bool is_projected() const {
+    return polynomial_.approximation != nullptr && polynomial_.approximation->rank > 0;
+  }
+  template <class T>
+  void project(std::int64_t kh, const T* in, std::int64_t stride, T* out) const;
   void set_panels(std::int64_t kh);
   void run_chunk(std::int64_t kh, std::int64_t part, const BlockMemory<E>& memory) const;
   void set_rows(std::int64_t head, std::int64_t block, std::int64_t rows, const E* g,
@@ -44,8 +49,10 @@ class ColumnPass {
   Rows<const E> o_;     ///< exact or approximate
   std::int64_t parts_;  ///< chunks of queries of all readers of a head
   Panel<E>* panels_;    ///< [kv_heads][column_panels]
-  E* sums_;             ///< [kv_heads][column_panels][parts][a_width + b_width][lanes]
+  E* sums_;             ///< [kv_heads][column_panels][parts][2 a_width + b_width][lanes]
+  E* projected_;        ///< [kv_heads][column_panels][a_width][lanes]: samples, projected
   E* factors_;          ///< [kv_heads][column_panels][lanes]: weights of draws
+  double* slopes_;      ///< [kv_heads][columns][2][head_size], scratch
   double *dk_, *dv_;
   ThreadMemory threads_;
 };

@@ -39,27 +39,33 @@ Extents<E>::Extents(const Problem<E>& p, const Sampling& sampling, Arena& arena)
       keys(p.shape.keys),
       queries(p.shape.queries),
       key_mean(arena.take<E>(p.shape.kv_heads * a_width)),
-      value_mean(arena.take<E>(p.shape.kv_heads * b_width)) {}
+      value_mean(arena.take<E>(p.shape.kv_heads * b_width)),
+      block(arena.take<E>(kBlockRows * std::max(a_width, b_width))),
+      sums(arena.take<double>(std::max(a_width, b_width))) {}
 
-/// Any vector near the keys will do as their centre, so that some of them are enough for it.
+/// Of exact attention any vector near the keys is a centre, so that some of them are enough for it; that of a
+/// polynomial is the mean of all, or 0.
 template <class E>
-void Extents<E>::compute_means() const {
-  constexpr std::int64_t kEnough = 512;
-  const std::int64_t count = problem.shape.keys, step = std::max<std::int64_t>(count / kEnough, 1);
-  const auto mean_of = [&](const Rows<const E>& from, std::int64_t kh, std::int64_t size, E* mean) {
+void Extents<E>::compute_means(const almost_linear::Approximation* approximation) const {
+  const std::int64_t count = problem.shape.keys, few = std::min<std::int64_t>(count, 8 * kBlockRows);
+  const auto& kernels_of_sums = statistics::moment_kernels_of_this_cpu<E>();
+  const auto mean_of = [&](const Rows<const E>& from, std::int64_t kh, std::int64_t size, std::int64_t width,
+                           std::int64_t taken, E* mean) {
     const std::uint8_t* const is_allowed = key_mask_at(problem.mask, kh, 0);
-    double taken = 0;
-    std::fill_n(mean, round_up(size, statistics::kPad), E{0});
-    for (std::int64_t j = 0; j < count; j += step) {
-      if (is_allowed != nullptr && is_allowed[j] == 0) continue;
-      taken += 1;
-      for (std::int64_t c = 0; c < size; ++c) mean[c] += get(from, kh, j, c);
-    }
-    for (std::int64_t c = 0; taken > 0 && c < size; ++c) mean[c] /= static_cast<E>(taken);
+    const std::int64_t allowed =
+        is_allowed == nullptr ? taken : taken - std::count(is_allowed, is_allowed + taken, 0);
+    std::fill_n(sums, width, 0.0);
+    const statistics::BlockReader<E> reader{from, size, width, nullptr, is_allowed, block};
+    reader.for_each({kh, 0, taken},
+                    [&](const E* rows_of_block) { kernels_of_sums.add_rows(rows_of_block, width, sums); });
+    for (std::int64_t c = 0; c < width; ++c)
+      mean[c] = static_cast<E>(allowed == 0 ? 0 : sums[c] / static_cast<double>(allowed));
   };
   for (std::int64_t kh = 0; kh < problem.shape.kv_heads; ++kh) {
-    mean_of(problem.k, kh, head_size(), key_mean + kh * a_width);
-    mean_of(problem.v, kh, value_size(), value_mean + kh * b_width);
+    E* const key = key_mean + kh * a_width;
+    if (approximation != nullptr && !approximation->is_centred) std::fill_n(key, a_width, E{0});
+    else mean_of(problem.k, kh, head_size(), a_width, approximation != nullptr ? count : few, key);
+    mean_of(problem.v, kh, value_size(), b_width, few, value_mean + kh * b_width);
   }
 }
 

@@ -24,8 +24,11 @@ struct Extents {
   statistics::Chunks keys, queries;
   E *key_mean, *value_mean;  ///< [kv_heads][a_width], [kv_heads][b_width]
 
+  E* block;      ///< [kBlockRows][larger of widths]
+  double* sums;  ///< [larger of widths]
+
   Extents(const Problem<E>& problem, const Sampling& sampling, Arena& arena);
-  void compute_means() const;
+  void compute_means(const almost_linear::Approximation* approximation) const;
 
   const E* key_mean_of(std::int64_t kh) const { return key_mean + kh * a_width; }
   const E* value_mean_of(std::int64_t kh) const { return value_mean + kh * b_width; }
@@ -85,19 +88,19 @@ struct Panel {
 /// What a thread needs to take a block through panels.
 template <class E>
 struct BlockMemory {
-  E *a, *b;                        ///< [kBlockRows][a_width], [kBlockRows][b_width]
-  E *weights, *dx;                 ///< [kBlockRows][lanes]
-  E *first, *last;                 ///< [lanes]
-  E *shift, *mean;                 ///< [kBlockRows]
-  E *near_first, *near_last;       ///< [lanes]
-  E *slopes, *exponentials;        ///< [kBlockRows][lanes]
-  E *difference_a, *difference_b;  ///< as a, b
+  E *a, *b;                              ///< [kBlockRows][a_width], [kBlockRows][b_width]
+  E *weights, *dx;                       ///< [kBlockRows][lanes]
+  E *first, *last;                       ///< [lanes]
+  E *shift, *mean;                       ///< [kBlockRows]
+  E *near_first, *near_last;             ///< [lanes]
+  E *slopes, *exponentials, *projected;  ///< [kBlockRows][lanes]
+  E *difference_a, *difference_b;        ///< as a, b
 
   static BlockMemory take(const Extents<E>& e, Arena& arena) {
     BlockMemory m;
     for (E** at : {&m.a, &m.difference_a}) *at = arena.take<E>(kBlockRows * e.a_width);
     for (E** at : {&m.b, &m.difference_b}) *at = arena.take<E>(kBlockRows * e.b_width);
-    for (E** at : {&m.weights, &m.dx, &m.slopes, &m.exponentials})
+    for (E** at : {&m.weights, &m.dx, &m.slopes, &m.exponentials, &m.projected})
       *at = arena.take<E>(kBlockRows * e.lanes + 1);
     for (E** at : {&m.first, &m.last, &m.near_first, &m.near_last}) *at = arena.take<E>(e.lanes);
     for (E** at : {&m.shift, &m.mean}) *at = arena.take<E>(kBlockRows);

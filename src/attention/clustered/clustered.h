@@ -62,7 +62,7 @@ void pilot(const Problem<E>& problem, std::span<const Budget> budgets, const Pil
            const Saved<E>& saved, const Cotangents<E>& cotangents, std::span<double> errors,
            const Parallel& parallel, std::span<std::byte> workspace);
 
-/// Multiply-adds of `vjp`, about, as a fraction of those of the exact derivative.
+/// Time of `vjp`, about, as a fraction of that of the exact derivative; above 1 for short inputs.
 double relative_cost(const Shape& shape, bool is_causal, const Budget& budget);
 
 }  // namespace loipe::attention::clustered

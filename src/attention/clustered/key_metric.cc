@@ -7,7 +7,7 @@ namespace loipe::attention::clustered {
 
 namespace {
 
-constexpr std::int64_t kSampledQueries = 512;
+constexpr std::int64_t kSampledQueries = 256;
 
 /// moment[r][c], r >= c: scale^2 times the mean of q_r q_c over sampled queries of all readers.
 template <class E>

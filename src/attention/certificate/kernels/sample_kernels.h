@@ -72,13 +72,14 @@ struct DifferenceTile {
   SampleTile<T> tile;
   const T *row_reciprocal, *row_mean;  ///< [kBlockRows]: 1 / denominator, approximate mean
   const T* lane_factor;                ///< [lanes]
-  const T *near_first, *near_last;     ///< [lanes]; null: none
+  const T* sample_projected;        ///< [a_width][lanes], P takes scores with these; null: those of sample_a
+  const T *near_first, *near_last;  ///< [lanes]; null: none
   const T *coefficients, *derivative;  ///< [degree + 1] both
   int degree;
-  bool is_paper;     ///< P' is P: then differences t have lost as much as u to the estimated normaliser
-  T* slopes;         ///< [kBlockRows][lanes], scratch
-  T* exponentials;   ///< the same
-  T *sum_b, *sum_a;  ///< [b_width][lanes] of u b, [a_width][lanes] of t a
+  bool is_paper;  ///< P' is P: then differences t have lost as much as u to the estimated normaliser
+  T *slopes, *exponentials, *projected;  ///< [kBlockRows][lanes], scratch
+  T *sum_b, *sum_a;                      ///< [b_width][lanes] of u b, [a_width][lanes] of t a
+  T* sum_slopes_a;  ///< with sample_projected: of what t takes away, which sum_a then has not
 };
 
 template <class T>
