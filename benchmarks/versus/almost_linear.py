@@ -2,14 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Almost-linear attention where its theory holds, small logits: loipe --method almost-linear beside PyTorch.
 
-python almost_linear.py [--parts accuracy,break-even,speed,slope,model,memory] [--spread 0.25] [--threads 2]
-                        [--rounds 3] [--layers 6] [--width 128] [--heads 8]
+python almost_linear.py [--parts accuracy,break-even,speed,slope,table,model,memory] [--spread 0.25] [--threads 2]
+                        [--rounds 3] [--layers 6] [--width 128] [--heads 8] [--more "--no-audit"]
 
 accuracy    gradient of a model of two layers at 4,096 tokens against the exact one in float64: all weights and X
             together, relative Frobenius norm; beside it dQ of single heads with a random cotangent
 break-even  attention, forward + backward, causal, f32, at short lengths
 speed       the same at 16,384, 65,536 and 262,144; above 16,384 PyTorch's time is its time there times (n / 16,384)^2
 slope       of log time over log n from 16,384 to 1,048,576, and memory
+table       error of dQ and time by length, head size and spread of the logits, of almost-linear and clustered attention
 model       loss and all gradients of a whole model; at 65,536 PyTorch's time is a n^2 + b n through its times at
             8,192 and 16,384
 memory      the same model at 262,144 tokens with recomputation
@@ -17,12 +18,13 @@ memory      the same model at 262,144 tokens with recomputation
 Each part first proves at 512 tokens that approximate results are near the exact ones in float64 (5 % of each
 array's norm, dQ and dK 20 %) and that PyTorch's are the exact ones (1e-4). Sides run in turns, each a process of
 its own, on normal inputs with logits of standard deviation --spread; best of the rounds. A run of Loipe is the
-median of --repetitions after a first one that does not count, as is one of PyTorch.
+median of --repetitions after a first one that does not count, as is one of PyTorch. --more: further options for approximate runs of Loipe.
 """
 
 import argparse
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -54,7 +56,7 @@ def attention_file(path, n, heads, head_size, spread):
 
 
 def loipe(path, out, options, degree, *more):
-    method = ["--method", "exact"] if degree is None else ["--method", "almost-linear", "--degree", degree]
+    method = ["--method", "exact"] if degree is None else ["--method", "almost-linear", "--degree", degree, *shlex.split(options.more)]
     result, resident = run([LOIPE, "attention", "--inputs", path, "--out", out, "--threads", options.threads, "--json",
                             "--repetitions", options.repetitions + 1, *method, *more])
     return result | {"resident": resident}
@@ -138,6 +140,26 @@ def slope(options, folder):
               f"MiB {' '.join(f'{b / 2**20:.0f}' for b in bytes_)}  slope {fit(bytes_):.3f}", flush=True)
 
 
+def table(options, folder):
+    at = lambda name: os.path.join(folder, name)
+    runs = {f"degree {g}": ["--method", "almost-linear", "--degree", g] for g in (2, 4)}
+    runs["64 + 128"] = ["--method", "clustered", "--clusters", 64, "--exact-keys", 128]
+    for n in (1024, 4096, 16384):
+        for heads, head_size in ((8, 8), (4, 16), (2, 32)):
+            for spread in (0.25, 0.5, 1, 2):
+                attention_file(at("in"), n, heads, head_size, spread)
+                exact = loipe(at("in"), at("exact"), options, None)["seconds"]
+                cells = []
+                for name, more in runs.items():
+                    if name == "degree 4" and head_size == 32:
+                        continue  # 58,905 features
+                    seconds = run([LOIPE, "attention", "--inputs", at("in"), "--out", at("out"), "--threads", options.threads,
+                                   "--json", "--repetitions", options.repetitions + 1, *more, *shlex.split(options.more)])[0]["seconds"]
+                    wrong = distance(read(at("out"))[0]["dQ"], read(at("exact"))[0]["dQ"])
+                    cells.append(f"{name}: {wrong:.1e} {exact / seconds:6.2f} x")
+                print(f"n {n:7,}  {heads} heads of {head_size:2}  spread {spread:4}  exact {exact:.4f} s   {'   '.join(cells)}", flush=True)
+
+
 def model_file(path, options, tokens, layers, width, heads, spread, vocabulary=256):
     tensors, metadata = transformer.model(tokens, layers, width, heads, vocabulary)
     for name in tensors:
@@ -147,7 +169,7 @@ def model_file(path, options, tokens, layers, width, heads, spread, vocabulary=2
 
 
 def loipe_model(path, out, options, degree, *more):
-    method = ["--method", "exact"] if degree is None else ["--method", "almost-linear", "--degree", degree]
+    method = ["--method", "exact"] if degree is None else ["--method", "almost-linear", "--degree", degree, *shlex.split(options.more)]
     result, resident = run([LOIPE, "transformer", "--inputs", path, "--out", out, "--threads", options.threads, "--json",
                             "--repetitions", "1", *method, *more])
     return result | {"resident": resident}
@@ -211,7 +233,8 @@ def accuracy(options, folder):
                   f"{distance(gradients(at('out')), gradients(at('exact'))):.1e}   heads alone: {single}", flush=True)
 
 
-PARTS = {"accuracy": accuracy, "break-even": break_even, "speed": speed, "slope": slope, "model": model, "memory": memory}
+PARTS = {"accuracy": accuracy, "break-even": break_even, "speed": speed, "slope": slope, "table": table, "model": model,
+         "memory": memory}
 
 
 def main():
@@ -220,6 +243,7 @@ def main():
     parser.add_argument("--spread", type=float, default=0.25, help="standard deviation of the logits")
     for name, value in (("threads", 2), ("rounds", 3), ("repetitions", 3), ("layers", 6), ("width", 128), ("heads", 8)):
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--more", default="", help="further options for approximate runs of loipe")
     options = parser.parse_args()
     for name in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE"):
         os.environ.pop(name, None)
