@@ -65,8 +65,7 @@ void Audit<E>::backward(const Problem<E>& head, const Cotangents<E>& cotangents,
     report.dq = measured(all.q);
     return set_columns(all, ColumnAudit::exact_columns);
   }
-  const bool has_weights = polynomial.approximation != nullptr && polynomial.approximation->rank == 0;
-  if (has_weights) {
+  if (polynomial.approximation != nullptr) {
     const certificate::Audit all = run(results, {}, polynomial);
     report.o = measured(all.o);
     report.dq = measured(all.q);
