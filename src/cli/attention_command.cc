@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
 #include <cstdio>
 #include <limits>
 
@@ -22,7 +21,6 @@ struct Options {
   std::optional<std::string> inputs, out, scale, window, dtype, threads, memory_limit;
   std::string repetitions = "1";
   ApproximationOptions approximation;
-  std::string repetitions = "1";
   bool is_causal = false;
   bool dry_run = false;
   bool json = false;
@@ -140,19 +138,6 @@ Outcome planned(const AttentionFile& file) {
   return {{}, planned_attention(request, file.load())};
 }
 
-/// Runs so often; the time is the median.
-AttentionGradients run_repeatedly(const AttentionFile& file, std::int64_t repetitions, Outcome& outcome) {
-  std::vector<double> seconds;
-  std::optional<AttentionGradients> results;
-  for (std::int64_t run = 0; run < repetitions; ++run) {
-    results = attention_gradients(file.request(), file.load());
-    seconds.push_back(results->forward_seconds + results->backward_seconds);
-  }
-  std::ranges::sort(seconds);
-  outcome = {seconds[seconds.size() / 2], std::move(results->reports)};
-  return std::move(*results);
-}
-
 int run(const Options& options, Terminal& terminal) {
   const AttentionOverrides overrides = overrides_of(options);
   warn_of(overrides.settings, terminal);
@@ -168,12 +153,12 @@ int run(const Options& options, Terminal& terminal) {
     throw ResourceError("--memory-limit " + *options.memory_limit + ": attention of this size needs " +
                         with_thousands(static_cast<std::int64_t>(peak)) +
                         " bytes, expected a limit of at least that");
-  const std::int64_t repetitions = parse_integer("--repetitions", options.repetitions, 1);
   Outcome outcome;
   if (options.dry_run) {
     outcome = planned(file);
   } else {
-    AttentionGradients results = run_repeatedly(file, repetitions, outcome);
+    AttentionGradients results = attention_gradients(file.request(), file.load());
+    outcome = {results.forward_seconds + results.backward_seconds, std::move(results.reports)};
     write(*options.out, results);
     warn_of_errors(outcome.heads, overrides.settings.tolerance, terminal);
   }
