@@ -85,6 +85,59 @@ Budget random_budget(Rng& rng, std::int64_t keys) {
 }
 
 template <class E>
+void expect_partition(const Case<E>& c, const Choice& choice, std::int64_t kh) {
+  std::multiset<std::int64_t> members, allowed;
+  for (const auto& cluster : choice.members) members.insert(cluster.begin(), cluster.end());
+  for (std::int64_t j = 0; j < c.shape.keys; ++j)
+    if (is_allowed(c.mask(), kh, 0, j)) allowed.insert(j);
+  EXPECT_EQ(members, allowed) << c.text();
+}
+
+/// Base 2, by the definition.
+template <class E>
+double rank_of(const Case<E>& c, const Choice& choice, std::int64_t kh, std::size_t row,
+               std::size_t cluster) {
+  const Shape& s = c.shape;
+  const std::int64_t h = kh * s.readers() + static_cast<std::int64_t>(row) / s.queries,
+                     i = static_cast<std::int64_t>(row) % s.queries;
+  const auto mean = mean_row(c.problem().k, kh, choice.members[cluster], s.head_size);
+  const auto shift = mean_of_allowed(c.problem(), kh);
+  double rank = choice.rank[cluster];
+  for (std::int64_t x = 0; x < s.head_size; ++x)
+    rank += c.scale / std::log(2) * c.q.at(h, i, x) *
+            (mean[static_cast<std::size_t>(x)] - shift[static_cast<std::size_t>(x)]);
+  return rank;
+}
+
+template <class E>
+void expect_best_taken(const Case<E>& c, const Choice& choice, std::int64_t kh, std::size_t row,
+                       std::int64_t wanted) {
+  std::vector<std::pair<double, std::int64_t>> taken;  // rank and keys
+  double best_left = -1e30, high = -1e30, low = 1e30;
+  std::int64_t keys = 0, all = 0;
+  for (std::size_t cluster = 0; cluster < choice.members.size(); ++cluster) {
+    const auto size = static_cast<std::int64_t>(choice.members[cluster].size());
+    if (size == 0) continue;
+    const double rank = rank_of(c, choice, kh, row, cluster);
+    high = std::max(high, rank), low = std::min(low, rank), all += size;
+    if (!choice.taken[row][cluster]) {
+      best_left = std::max(best_left, rank);
+      continue;
+    }
+    taken.emplace_back(rank, size);
+    keys += size;
+  }
+  const double close = 5e-4 * (1 + high - low);  // thresholds lie on a grid
+  double last = 1e30;
+  for (const auto& [rank, size] : taken) last = std::min(last, rank);
+  std::int64_t surely = 0;  // keys of those above the last one taken
+  for (const auto& [rank, size] : taken) surely += rank > last + close ? size : 0;
+  EXPECT_GE(keys, std::min(wanted, all)) << c.text();
+  EXPECT_LE(best_left, last + close) << c.text();
+  EXPECT_TRUE(taken.empty() || surely < wanted) << c.text();
+}
+
+template <class E>
 constexpr double kTolerance = sizeof(E) == 8 ? 1e-10 : 1e-4;
 
 }  // namespace
@@ -182,54 +235,11 @@ TYPED_TEST(ClusteredAttention, ChoosesTheBestClustersUpToTheBudget) {
     auto c = clustered_case<TypeParam>(rng, 250);
     c.is_causal = false;
     const Budget budget{1 + rng.below(40), rng.below(c.shape.keys + 1), 0, seed};
-    const Shape& s = c.shape;
-    for (std::int64_t kh = 0; kh < s.kv_heads; ++kh) {
+    for (std::int64_t kh = 0; kh < c.shape.kv_heads; ++kh) {
       const Choice choice = choose(c.problem(), budget, kh);
-      std::set<std::int64_t> seen;
-      std::size_t members = 0;
-      for (const auto& cluster : choice.members) {
-        members += cluster.size();
-        seen.insert(cluster.begin(), cluster.end());
-      }
-      std::size_t allowed = 0;
-      for (std::int64_t j = 0; j < s.keys; ++j)
-        if (s.queries > 0 && is_allowed(c.mask(), kh, 0, j)) {
-          ++allowed;
-          EXPECT_TRUE(seen.contains(j)) << seed;
-        }
-      EXPECT_EQ(members, s.queries > 0 ? allowed : members) << seed;
-      for (std::size_t row = 0; row < choice.taken.size(); ++row) {
-        const std::int64_t h = kh * s.readers() + static_cast<std::int64_t>(row) / s.queries,
-                           i = static_cast<std::int64_t>(row) % s.queries;
-        std::vector<std::pair<double, std::int64_t>> taken;
-        double best_left = -1e30, high = -1e30, low = 1e30;
-        std::int64_t keys = 0;
-        for (std::size_t cluster = 0; cluster < choice.members.size(); ++cluster) {
-          const auto& of = choice.members[cluster];
-          if (of.empty()) continue;
-          const auto mean = mean_row(c.problem().k, kh, of, s.head_size);
-          const auto shift = mean_of_allowed(c.problem(), kh);
-          double score = choice.rank[cluster];
-          for (std::int64_t x = 0; x < s.head_size; ++x)
-            score += c.scale / std::log(2) * c.q.at(h, i, x) *
-                     (mean[static_cast<std::size_t>(x)] - shift[static_cast<std::size_t>(x)]);
-          high = std::max(high, score), low = std::min(low, score);
-          if (choice.taken[row][cluster]) {
-            taken.emplace_back(score, static_cast<std::int64_t>(of.size()));
-            keys += taken.back().second;
-          } else {
-            best_left = std::max(best_left, score);
-          }
-        }
-        const double close = 5e-4 * (1 + high - low);
-        EXPECT_GE(keys, std::min<std::int64_t>(budget.exact_keys, static_cast<std::int64_t>(members)));
-        std::int64_t surely = 0;  // those above the last one taken
-        double last = 1e30;
-        for (const auto& [score, size] : taken) last = std::min(last, score);
-        for (const auto& [score, size] : taken) surely += score > last + close ? size : 0;
-        EXPECT_LE(best_left, last + close) << seed << " " << row;
-        EXPECT_TRUE(taken.empty() || surely < budget.exact_keys) << seed << " " << row;
-      }
+      if (c.shape.queries > 0) expect_partition(c, choice, kh);
+      for (std::size_t row = 0; row < choice.taken.size(); ++row)
+        expect_best_taken(c, choice, kh, row, budget.exact_keys);
     }
   }
 }
