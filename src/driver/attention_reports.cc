@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/attention_reports.h"
 
-#include <cstring>
+#include <array>
+#include <bit>
 
 #include "driver/public_report.h"
 #include "ir/builder.h"
@@ -45,11 +46,10 @@ Program with_attention_reports(const Program& program) {
 
 AttentionReport report_of(const Tensor& rows) {
   AttentionReport report;
-  for (std::int64_t head = 0; head < rows.shape()[0]; ++head) {
-    attention::approximate::HeadReport row;
-    std::memcpy(static_cast<void*>(&row),
-                rows.elements<double>().data() + head * attention::approximate::kReportColumns, sizeof(row));
-    report.heads.push_back(public_report(row));
+  std::array<double, attention::approximate::kReportColumns> row;
+  for (std::int64_t next = 0; next < rows.element_count();) {
+    for (double& number : row) number = rows.at(next++);
+    report.heads.push_back(public_report(std::bit_cast<attention::approximate::HeadReport>(row)));
   }
   return report;
 }

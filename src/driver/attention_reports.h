@@ -11,7 +11,7 @@ namespace loipe {
 /// of its VJP where it has one (it holds that of the forward pass), else its own.
 Program with_attention_reports(const Program& program);
 
-/// The output of attention_report, f64 [heads, columns].
+/// The output of attention_report [heads, columns].
 AttentionReport report_of(const Tensor& rows);
 
 }  // namespace loipe

@@ -101,11 +101,10 @@ class Backward {
     return error <= settings.tolerance && part_of(budget) < 1;
   }
 
-  /// Time relative to the exact backward pass: gathered keys run at less than half the speed of tiles in
-  /// place, and pilot and audit cost about a tenth (4,096 keys, head size 32).
+  /// Time relative to the exact backward pass; pilot and audit cost about a tenth.
   double part_of(const clustered::Budget& budget) const {
-    constexpr double kGathered = 2.2, kAround = 0.1;
-    return kGathered * clustered::relative_cost(problem_.shape, problem_.mask.is_causal, budget) + kAround;
+    constexpr double kAround = 0.1;
+    return clustered::relative_cost(problem_.shape, problem_.mask.is_causal, budget) + kAround;
   }
 
   void set_budget(HeadReport& report, const clustered::Budget& budget) const {

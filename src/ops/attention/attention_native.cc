@@ -5,6 +5,7 @@
 // statistics that its derivatives want.
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "attention/approximate/approximate.h"
 #include "attention/exact/attention.h"
@@ -245,11 +246,16 @@ void run_vjp(const NativeContext& c) {
 }
 
 void run_report(const NativeContext& c) {
-  auto* const to = reinterpret_cast<HeadReport*>(c.result);
   const auto heads = static_cast<std::size_t>(c.type.shape[0]);
-  const auto* const from = reinterpret_cast<const HeadReport*>(c.operands[0].beside);
-  if (from == nullptr) std::fill_n(to, heads, approximate::exact_report());
-  else std::copy_n(from, heads, to);
+  const auto* const reports = reinterpret_cast<const HeadReport*>(c.operands[0].beside);
+  visit_floating(c.type.dtype, [&]<class T>(T) {
+    auto* to = reinterpret_cast<T*>(c.result);
+    for (std::size_t head = 0; head < heads; ++head) {
+      const HeadReport report = reports == nullptr ? approximate::exact_report() : reports[head];
+      for (double number : std::bit_cast<std::array<double, approximate::kReportColumns>>(report))
+        *to++ = static_cast<T>(number);
+    }
+  });
 }
 
 void run_jvp(const NativeContext& c) {

@@ -21,7 +21,7 @@ TensorType infer_report(const InferContext& c) {
   const std::int64_t heads = c.attributes.integer("heads");
   if (heads < 0)
     throw UserError("heads is " + std::to_string(heads) + ", expected the number of heads of keys");
-  return {DType::f64, {heads, kReportColumns}};
+  return {c.operand(0).dtype, {heads, kReportColumns}};
 }
 
 Tensor evaluate_report(const EvaluateContext& c) {
