@@ -100,6 +100,7 @@ struct Term {
   std::vector<std::int64_t> keys;
   std::vector<double> k, v;
   double logit;  ///< with the logarithm of the number of keys
+  bool is_mean;  ///< of a cluster that is not taken
 };
 
 template <class E>
@@ -120,9 +121,9 @@ std::vector<Term> terms_of(const Problem<E>& p, const Budget& budget, const Choi
   const Blocks blocks(s, p.mask.is_causal, budget);
   const std::int64_t kh = s.key_head(head);
   std::vector<Term> terms;
-  const auto add = [&](const std::vector<std::int64_t>& keys) {
+  const auto add = [&](const std::vector<std::int64_t>& keys, bool is_mean) {
     if (keys.empty()) return;
-    Term term{keys, mean_row(p.k, kh, keys, s.head_size), mean_row(p.v, kh, keys, s.value_size), 0};
+    Term term{keys, mean_row(p.k, kh, keys, s.head_size), mean_row(p.v, kh, keys, s.value_size), 0, is_mean};
     for (std::int64_t c = 0; c < s.head_size; ++c)
       term.logit +=
           p.scale * static_cast<double>(get(p.q, head, query, c)) * term.k[static_cast<std::size_t>(c)];
@@ -130,16 +131,16 @@ std::vector<Term> terms_of(const Problem<E>& p, const Budget& budget, const Choi
     terms.push_back(term);
   };
   for (std::int64_t j = 0; j < s.keys; ++j)
-    if (is_allowed(p.mask, kh, query, j) && blocks.is_direct(s, p.mask.is_causal, query, j)) add({j});
+    if (is_allowed(p.mask, kh, query, j) && blocks.is_direct(s, p.mask.is_causal, query, j)) add({j}, false);
   const auto& taken = choice.taken[static_cast<std::size_t>(head % s.readers() * s.queries + query)];
   for (std::size_t c = 0; c < choice.members.size(); ++c) {
     std::vector<std::int64_t> rest;
     for (const std::int64_t j : choice.members[c])
       if (is_allowed(p.mask, kh, query, j) && !blocks.is_direct(s, p.mask.is_causal, query, j))
         rest.push_back(j);
-    if (!taken[c]) add(rest);
+    if (!taken[c]) add(rest, true);
     else
-      for (const std::int64_t j : rest) add({j});
+      for (const std::int64_t j : rest) add({j}, false);
   }
   return terms;
 }
@@ -183,6 +184,16 @@ std::vector<double> mean_of_allowed(const Problem<E>& p, std::int64_t kh) {
   return mean_row(p.k, kh, keys, p.shape.head_size);
 }
 
+/// With it the weights of a query sum up to 1; at most 4.
+inline double factor_of_means(const std::vector<Term>& terms, double lse) {
+  double rest = 1, of_means = 0;
+  for (const Term& term : terms) {
+    if (term.is_mean) of_means += std::exp(term.logit - lse);
+    else rest -= std::exp(term.logit - lse);
+  }
+  return of_means > 0 ? std::clamp(rest / of_means, 0.0, 4.0) : 1;
+}
+
 template <class E>
 void oracle_vjp(const Problem<E>& p, const Budget& budget, const clustered::Saved<E>& saved,
                 const Cotangents<E>& cotangents, Gradients& out) {
@@ -207,11 +218,13 @@ void oracle_vjp(const Problem<E>& p, const Budget& budget, const clustered::Save
         for (std::int64_t c = 0; c < s.head_size; ++c)
           out.q[size(h * s.queries + i, s.head_size, 1) + static_cast<std::size_t>(c)] +=
               p.scale * l * mean[static_cast<std::size_t>(c)];
-        for (const Term& term : terms_of(p, budget, choice, h, i)) {
+        const std::vector<Term> terms = terms_of(p, budget, choice, h, i);
+        const double factor = factor_of_means(terms, lse);
+        for (const Term& term : terms) {
           double dp = 0;
           for (std::int64_t c = 0; c < s.value_size; ++c)
             dp += static_cast<double>(get(cotangents.o, h, i, c)) * term.v[static_cast<std::size_t>(c)];
-          const double w = std::exp(term.logit - lse), dx = w * (dp - d);
+          const double w = (term.is_mean ? factor : 1) * std::exp(term.logit - lse), dx = w * (dp - d);
           const auto part = 1 / static_cast<double>(term.keys.size());
           for (std::int64_t c = 0; c < s.head_size; ++c) {
             const auto column = static_cast<std::size_t>(c);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/clustered/vjp_sweep.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "attention/clustered/gathering.h"
 
 namespace loipe::attention::clustered {
@@ -33,6 +36,7 @@ typename VjpSweep<E>::Head VjpSweep<E>::take_head(Arena& arena) const {
   Head h{};
   h.queries = packing_.take(true, arena);
   h.dq = arena.take<T>((1 + plan_.groups) * packing_.slots() * d);
+  h.mass = arena.take<T>((1 + plan_.groups) * packing_.slots());
   h.mean_dk = arena.take<T>(means * d), h.mean_dv = arena.take<T>(means * dv);
   h.direct_dk = arena.take<T>(direct * d), h.direct_dv = arena.take<T>(direct * dv);
   h.member_dk = arena.take<T>(problem_.shape.keys * d), h.member_dv = arena.take<T>(problem_.shape.keys * dv);
@@ -48,6 +52,7 @@ typename VjpSweep<E>::Memory VjpSweep<E>::take_memory(Arena& arena) const {
   m.strip = take_strip(plan_, kStripRows, arena);
   for (T** tile : {&m.weights, &m.dx}) *tile = arena.take<T>(kTileRows * plan_.lanes);
   for (T** rows : {&m.dq, &m.dq_rows}) *rows = arena.take<T>(plan_.lanes * d);
+  m.mass = arena.take<T>(plan_.lanes);
   m.dk = arena.take<T>(kStripRows * d), m.dv = arena.take<T>(kStripRows * dv);
   m.front_k = arena.take<T>((plan_.blocks + 1) * d), m.front_v = arena.take<T>((plan_.blocks + 1) * dv);
   return m;
@@ -87,6 +92,10 @@ void VjpSweep<E>::run_chunk(const ChunkRange& range, std::int64_t heads, const P
     Memory m = memory_of(thread);
     take_group(of(task / plan_.groups), task % plan_.groups, task / plan_.groups, m);
   });
+  for_each(parallel, heads * range.count, [&](std::int64_t task, int thread) {
+    const std::int64_t h = task / range.count;
+    take_means_of(of(h), range.first + task % range.count, h, memory_of(thread));
+  });
   const std::int64_t readers = problem_.shape.readers();
   for_each(parallel, heads * range.count * readers, [&](std::int64_t task, int) {
     const std::int64_t h = task / (range.count * readers), rest = task % (range.count * readers);
@@ -94,40 +103,75 @@ void VjpSweep<E>::run_chunk(const ChunkRange& range, std::int64_t heads, const P
   });
 }
 
-/// Packs the queries of a block, and takes the means and the direct keys.
+/// Packs the queries of a block, chooses their clusters, and takes the direct keys.
 template <class E>
 void VjpSweep<E>::take_block(const ChunkRange& range, std::int64_t block, std::int64_t position,
                              const Memory& memory) const {
   const Head& head = heads_[position];
-  const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size;
+  const std::int64_t d = plan_.centred.head_size;
   Memory m = memory;
   pack_means(plan_, clustering_.of(position), plan_.set_of(block), m.means);
-  std::fill_n(head.mean_dk + block * plan_.rows * d, plan_.rows * d, T{0});
-  std::fill_n(head.mean_dv + block * plan_.rows * dv, plan_.rows * dv, T{0});
   for (std::int64_t reader = 0; reader < problem_.shape.readers(); ++reader) {
     const BlockOfReader b = packing_.block_of(range, block, reader);
     packing_.pack_queries(b, head.queries);
     packing_.pack_cotangents(b, saved_, cotangents_, head.queries);
     std::fill_n(head.dq + b.slot * d, plan_.block * d, T{0});
-    take_means_of(b, position, m);
+    std::fill_n(head.mass + b.slot, plan_.block, T{0});
+    for_each_choice(b, position, m, [] {});
   }
   if (plan_.has_direct()) take_direct(range, block, position, m);
 }
 
 template <class E>
-void VjpSweep<E>::take_means_of(const BlockOfReader& b, std::int64_t position, Memory& m) const {
-  const Head& head = heads_[position];
-  const std::int64_t at = b.block * plan_.rows;
+template <class Body>
+void VjpSweep<E>::for_each_choice(const BlockOfReader& b, std::int64_t position, Memory& m,
+                                  Body&& body) const {
   for (std::int64_t lane = 0; lane < b.queries.count(); lane += plan_.lanes) {
     const std::int64_t used = std::min(plan_.lanes, b.queries.count() - lane);
     for (std::int64_t l = 0; l < used; ++l) add_lane(m.lanes, b.slot + lane + l, whole_strip(plan_.rows));
     fill_lanes(position, m);
     select(plan_, m.lanes, plan_.exact_keys, m.means,
-           head.queries.taken + (b.slot + lane) / plan_.lanes * plan_.rows);
-    take_rows({&m.means.strip, plan_.rows, m.means.additive, head.mean_dk + at * plan_.centred.head_size,
-               head.mean_dv + at * plan_.centred.value_size},
-              m);
-    add_dq(head.dq, m);
+           heads_[position].queries.taken + (b.slot + lane) / plan_.lanes * plan_.rows);
+    body();
+    m.lanes.count = 0;
+  }
+}
+
+template <class E>
+void VjpSweep<E>::take_means_of(const ChunkRange& range, std::int64_t block, std::int64_t position,
+                             const Memory& memory) const {
+  const Head& head = heads_[position];
+  const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size, at = block * plan_.rows;
+  Memory m = memory;
+  pack_means(plan_, clustering_.of(position), plan_.set_of(block), m.means);
+  std::fill_n(head.mean_dk + at * d, plan_.rows * d, T{0});
+  std::fill_n(head.mean_dv + at * dv, plan_.rows * dv, T{0});
+  for (std::int64_t reader = 0; reader < problem_.shape.readers(); ++reader)
+    for_each_choice(packing_.block_of(range, block, reader), position, m, [&] {
+      const TileRows rows{&m.means.strip, plan_.rows, m.means.additive, head.mean_dk + at * d,
+                          head.mean_dv + at * dv};
+      take_rows(rows, Wanted::mass, m);
+      fill_up_means(position, m);
+      take_rows(rows, Wanted::derivatives, m);
+      add_dq(head.dq, m);
+    });
+}
+
+/// Scales the weights of the means of each lane, by way of its lse, so that with those of direct and taken
+/// keys they sum up to 1 as the exact weights do: exp of a mean logit is below the mean of exp, so means
+/// alone weigh too little. At most kLargestFactor times, lest rounding of a small rest be blown up.
+template <class E>
+void VjpSweep<E>::fill_up_means(std::int64_t position, const Memory& m) const {
+  constexpr T kLargestFactor = 4;
+  const Head& head = heads_[position];
+  for (std::int64_t l = 0; l < m.lanes.count; ++l) {
+    const T of_means = m.mass[l];
+    if (!(of_means > 0)) continue;
+    T rest = 1;
+    for (std::int64_t g = 0; g <= plan_.groups; ++g)
+      rest -= head.mass[g * packing_.slots() + m.lanes.slots[l]];
+    const T factor = std::clamp(rest / of_means, T{0}, kLargestFactor);
+    m.lanes.lse[l] = factor > 0 ? m.lanes.lse[l] - std::log2(factor) : static_cast<T>(2 * kNoKeys);
   }
 }
 
@@ -142,7 +186,7 @@ void VjpSweep<E>::take_direct(const ChunkRange& range, std::int64_t block, std::
     for (std::int64_t reader = 0; reader < problem_.shape.readers(); ++reader)
       for_each_direct_tile(
           plan_, keys, packing_.block_of(range, block, reader), {begin, begin + count}, m.lanes,
-          [&] { take_gathered({&m.strip, count, nullptr, m.dk, m.dv}, head.dq, position, m); });
+          [&] { take_gathered({&m.strip, count, nullptr, m.dk, m.dv}, head.dq, head.mass, position, m); });
     const std::int64_t row = block * plan_.direct_keys() + begin;
     std::copy_n(m.dk, count * d, head.direct_dk + row * d);
     std::copy_n(m.dv, count * dv, head.direct_dv + row * dv);
@@ -156,12 +200,15 @@ void VjpSweep<E>::take_group(const ChunkRange& range, std::int64_t group, std::i
   const KeyClusters<T>& keys = clustering_.of(position);
   const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size;
   T* const dq = head.dq + (1 + group) * packing_.slots() * d;
+  T* const mass = head.mass + (1 + group) * packing_.slots();
   std::fill_n(dq, packing_.slots() * d, T{0});
+  std::fill_n(mass, packing_.slots(), T{0});
   for_each_member_strip(plan_, keys, group, m.strip, [&](std::int64_t cluster, Span members) {
     const std::int64_t count = members.count();
     clear_sums(m);
-    for_each_member_tile(plan_, keys, range, head.queries.taken, cluster, members, m.lanes,
-                         [&] { take_gathered({&m.strip, count, nullptr, m.dk, m.dv}, dq, position, m); });
+    for_each_member_tile(plan_, keys, range, head.queries.taken, cluster, members, m.lanes, [&] {
+      take_gathered({&m.strip, count, nullptr, m.dk, m.dv}, dq, mass, position, m);
+    });
     for (std::int64_t i = 0; i < count * d; ++i) head.member_dk[members.begin * d + i] += m.dk[i];
     for (std::int64_t i = 0; i < count * dv; ++i) head.member_dv[members.begin * dv + i] += m.dv[i];
   });
@@ -174,9 +221,11 @@ void VjpSweep<E>::clear_sums(const Memory& m) const {
 }
 
 template <class E>
-void VjpSweep<E>::take_gathered(const TileRows& rows, T* dq, std::int64_t position, Memory& m) const {
+void VjpSweep<E>::take_gathered(const TileRows& rows, T* dq, T* mass, std::int64_t position,
+                                Memory& m) const {
   fill_lanes(position, m);
-  take_rows(rows, m);
+  take_rows(rows, Wanted::derivatives, m);
+  for (std::int64_t l = 0; l < m.lanes.count; ++l) mass[m.lanes.slots[l]] += m.mass[l];
   add_dq(dq, m);
 }
 
@@ -193,23 +242,26 @@ void VjpSweep<E>::fill_lanes(std::int64_t position, const Memory& m) const {
   }
 }
 
-/// m.dq becomes that of the lanes, [head_size][lanes].
+/// m.mass becomes that of the lanes, and m.dq [head_size][lanes].
 template <class E>
-void VjpSweep<E>::take_rows(const TileRows& rows, const Memory& m) const {
+void VjpSweep<E>::take_rows(const TileRows& rows, Wanted wanted, const Memory& m) const {
   const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size;
+  const bool has_derivatives = wanted == Wanted::derivatives;
+  std::fill_n(m.mass, plan_.lanes, T{0});
   std::fill_n(m.dq, plan_.lanes * d, T{0});
   PairTile<T> t{};
   t.q = m.lanes.q, t.g = m.lanes.g, t.q_rows = m.lanes.q_rows, t.g_rows = m.lanes.g_rows;
   t.lse = m.lanes.lse, t.mean = m.lanes.mean;
   t.until = m.lanes.piece_until, t.from = m.lanes.piece_from;
-  t.weights = m.weights, t.dx = m.dx, t.dq = m.dq;
+  t.weights = m.weights, t.mass = m.mass, t.dq = m.dq;
+  t.dx = has_derivatives ? m.dx : nullptr;
   t.head_size = d, t.value_size = dv;
   const std::int64_t seen = rows_seen(m.lanes, rows.count);
   for (std::int64_t begin = 0; begin < seen; begin += kTileRows) {
     const std::int64_t count = std::min<std::int64_t>(kTileRows, seen - begin);
     t.k = rows.strip->k + begin * d, t.v = rows.strip->v + begin * dv, t.kc = rows.strip->kc + begin * d;
     t.additive = rows.additive == nullptr ? nullptr : rows.additive + begin * plan_.lanes;
-    t.dk = rows.dk + begin * d, t.dv = rows.dv + begin * dv;
+    if (has_derivatives) t.dk = rows.dk + begin * d, t.dv = rows.dv + begin * dv;
     t.rows = round_up(count, kGroup);
     t.whole_rows = set_piece(m.lanes, plan_.lanes, begin, count);
     plan_.kernels.backward(t);

@@ -7,12 +7,15 @@ namespace loipe::attention::clustered {
 
 /// Derivatives by clustered attention. For a few heads of keys at once: cluster the keys; then for each chunk
 /// of queries
-///   1. blocks: each packs its queries, chooses their clusters, and takes the means of all other clusters and
-///      the direct keys; sums for means and direct keys belong to the block;
+///   1. blocks: each packs its queries, chooses their clusters, and takes the direct keys, whose sums belong
+///   to
+///      the block;
 ///   2. groups of clusters: each gathers the queries that have taken one of its clusters; sums for the
 ///   members
 ///      of a cluster belong to its group, for dQ each group has sums of its own;
-///   3. dQ is the sum over blocks and groups, in their order;
+///   3. blocks: each takes the means of all other clusters, with weights that fill up to 1 what direct and
+///      taken keys left; sums for means belong to the block;
+///   4. dQ is the sum over blocks and groups, in their order;
 /// and at the end what the means have got is handed to the members.
 template <class E>
 class VjpSweep {
@@ -27,6 +30,7 @@ class VjpSweep {
   struct Head {
     QueryChunk<T> queries;
     T* dq;                     ///< [1 + groups][slots][head_size]: of blocks, of groups
+    T* mass;                   ///< [1 + groups][slots]: weights of direct keys, of groups
     T *mean_dk, *mean_dv;      ///< [blocks][clusters padded][..]
     T *direct_dk, *direct_dv;  ///< [blocks][direct keys][..]
     T *member_dk, *member_dv;  ///< [keys][..]
@@ -38,6 +42,7 @@ class VjpSweep {
     T *weights, *dx;       // [kTileRows][lanes]
     T* dq;                 // [head_size][lanes]
     T* dq_rows;            // [lanes][head_size]
+    T* mass;               // [lanes]
     T *dk, *dv;            // [kStripRows][..]
     T *front_k, *front_v;  // [blocks + 1][..], in `hand_to_members`
   };
@@ -57,14 +62,19 @@ class VjpSweep {
   }
   void run_chunk(const ChunkRange& range, std::int64_t heads, const Parallel& parallel);
   void take_block(const ChunkRange& range, std::int64_t block, std::int64_t position, const Memory& m) const;
-  void take_means_of(const BlockOfReader& b, std::int64_t position, Memory& m) const;
+  /// Calls body(first lane) with each tile of the block's queries in the lanes and their clusters chosen.
+  template <class Body>
+  void for_each_choice(const BlockOfReader& b, std::int64_t position, Memory& m, Body&& body) const;
+  void take_means_of(const ChunkRange& range, std::int64_t block, std::int64_t position, const Memory& m) const;
+  void fill_up_means(std::int64_t position, const Memory& m) const;
   void take_direct(const ChunkRange& range, std::int64_t block, std::int64_t position, Memory& m) const;
   void take_group(const ChunkRange& range, std::int64_t group, std::int64_t position, Memory& m) const;
   void clear_sums(const Memory& m) const;
   /// The rows against the lanes that have been added, which are used up.
-  void take_gathered(const TileRows& rows, T* dq, std::int64_t position, Memory& m) const;
+  void take_gathered(const TileRows& rows, T* dq, T* mass, std::int64_t position, Memory& m) const;
   void fill_lanes(std::int64_t position, const Memory& m) const;
-  void take_rows(const TileRows& rows, const Memory& m) const;
+  enum class Wanted : std::uint8_t { derivatives, mass };
+  void take_rows(const TileRows& rows, Wanted wanted, const Memory& m) const;
   void add_dq(T* dq, Memory& m) const;
   void write_dq(const BlockOfReader& b, std::int64_t position) const;
   void sum_parts(const KeyClusters<T>& keys, std::int64_t cluster, std::int64_t width, T* of_means,

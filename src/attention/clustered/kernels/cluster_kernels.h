@@ -17,8 +17,8 @@ inline constexpr int kTileRows = 64;
 
 /// Derivatives of `lanes` queries against up to kTileRows rows, which are keys or means of clusters. With
 /// w = 2^(<k, q> + additive - lse) and dx = w (<v, g> - mean), adds the tile's part to dq = sum_rows dx k,
-/// dk = sum_lanes dx q, dv = sum_lanes w g. dk and dv may be null; dx
-/// null: dv alone.
+/// dk = sum_lanes dx q, dv = sum_lanes w g, mass = sum_rows w. mass, dk and dv may be null; dx
+/// null: dv and mass alone.
 template <class T>
 struct PairTile {
   const T* q;         ///< [head_size][lanes]
@@ -35,6 +35,7 @@ struct PairTile {
   const T* from;      ///< [lanes]: not below from[lane]
   T* weights;         ///< [kTileRows][lanes], scratch
   T* dx;              ///< [kTileRows][lanes], scratch
+  T* mass;            ///< [lanes]
   T* dq;              ///< [head_size][lanes]
   T* dk;              ///< [rows][head_size]
   T* dv;              ///< [rows][value_size]
