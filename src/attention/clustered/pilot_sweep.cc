@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "attention/clustered/pilot_sweep.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -34,6 +35,7 @@ typename PilotSweep<E>::Memory PilotSweep<E>::take_memory(Arena& arena) const {
   for (T** tile : {&m.weights, &m.dx}) *tile = arena.take<T>(kTileRows * lanes);
   m.exact = arena.take<T>((plan_.rows + 1) * d * lanes);
   m.of_mean = arena.take<T>(plan_.rows * lanes);
+  m.exact_mass = arena.take<T>((plan_.rows + 1) * lanes), m.mean_mass = arena.take<T>(plan_.rows * lanes);
   m.taken = arena.take<std::uint8_t>(static_cast<std::int64_t>(budgets_.size()) * plan_.rows * lanes);
   m.bits = arena.take<std::uint64_t>(plan_.rows);
   m.sums = arena.take<double>(d);
@@ -88,6 +90,7 @@ void PilotSweep<E>::take_tile(std::int64_t head, Span samples, const KeyClusters
   std::fill_n(m.lanes.lse, lanes, T{0});
   std::fill_n(m.lanes.mean, lanes, T{0});
   std::fill_n(m.exact, (plan_.rows + 1) * d * lanes, T{0});
+  std::fill_n(m.exact_mass, (plan_.rows + 1) * lanes, T{0});
   for (std::int64_t l = 0; l < samples.count(); ++l) {
     const std::int64_t query = query_of(head, samples.begin + l);
     load_query(head, query, l, m);
@@ -134,7 +137,8 @@ void PilotSweep<E>::take_means_of(std::int64_t query, std::int64_t lane, const K
     T score = m.means.log_count[c] - m.lanes.lse[lane], dp = -m.lanes.mean[lane];
     for (std::int64_t i = 0; i < d; ++i) score += q[i] * keys.k_mean[at * d + i];
     for (std::int64_t i = 0; i < dv; ++i) dp += g[i] * keys.v_mean[at * dv + i];
-    m.of_mean[c * lanes + lane] = std::exp2(score) * dp;
+    m.mean_mass[c * lanes + lane] = std::exp2(score);
+    m.of_mean[c * lanes + lane] = m.mean_mass[c * lanes + lane] * dp;
   }
 }
 
@@ -152,7 +156,8 @@ void PilotSweep<E>::take_direct(std::int64_t query, std::int64_t lane, const Key
     T score = -m.lanes.lse[lane], dp = -m.lanes.mean[lane];
     for (std::int64_t i = 0; i < d; ++i) score += q[i] * k[i];
     for (std::int64_t i = 0; i < dv; ++i) dp += g[i] * v[i];
-    const T dx = std::exp2(score) * dp;
+    const T weight = std::exp2(score), dx = weight * dp;
+    m.exact_mass[plan_.rows * lanes + lane] += weight;
     for (std::int64_t i = 0; i < d; ++i) sums[i * lanes + lane] += dx * k[i];
   }
 }
@@ -179,10 +184,23 @@ void PilotSweep<E>::take_cluster(std::int64_t cluster, std::int64_t head, Span s
     }
     close_lanes(m.lanes, plan_.lanes);
     t.k = m.strip.k, t.v = m.strip.v, t.kc = m.strip.kc;
-    t.rows = round_up(members.count(), kGroup);
+    t.rows = round_up(members.count(), kGroup), t.real_rows = members.count();
+    t.mass = m.exact_mass + cluster * plan_.lanes;
     t.whole_rows = set_piece(m.lanes, plan_.lanes, 0, members.count());
     plan_.kernels.backward(t);
   }
+}
+
+/// As VjpSweep::fill_up_means has it.
+template <class E>
+double PilotSweep<E>::factor_of_means(const std::uint8_t* taken, std::int64_t lane, const Memory& m) const {
+  const std::int64_t lanes = plan_.lanes;
+  double rest = 1 - static_cast<double>(m.exact_mass[plan_.rows * lanes + lane]), of_means = 0;
+  for (std::int64_t c = 0; c < plan_.clusters; ++c) {
+    if (taken[c * lanes + lane] != 0) rest -= static_cast<double>(m.exact_mass[c * lanes + lane]);
+    else of_means += static_cast<double>(m.mean_mass[c * lanes + lane]);
+  }
+  return of_means > 0 ? std::clamp(rest / of_means, 0.0, kLargestFactorOfMeans) : 1;
 }
 
 template <class E>
@@ -195,10 +213,11 @@ void PilotSweep<E>::add_squares(std::int64_t head, std::int64_t query, std::int6
   };
   for (std::size_t b = 0; b < budgets_.size(); ++b) {
     const std::uint8_t* const taken = m.taken + static_cast<std::int64_t>(b) * plan_.rows * lanes;
+    const double factor = factor_of_means(taken, lane, m);
     std::fill_n(m.sums, d, 0.0);
     for (std::int64_t c = 0; c < plan_.clusters; ++c) {
       if (taken[c * lanes + lane] != 0) continue;
-      const double dx = static_cast<double>(m.of_mean[c * lanes + lane]);
+      const double dx = factor * static_cast<double>(m.of_mean[c * lanes + lane]);
       const T* const mean = keys.k_mean + (set * plan_.rows + c) * d;
       for (std::int64_t i = 0; i < d; ++i) m.sums[i] += dx * static_cast<double>(mean[i]) - exact(c, i);
     }

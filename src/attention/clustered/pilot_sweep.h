@@ -25,6 +25,8 @@ class PilotSweep {
     T *weights, *dx;      // as PairTile has them
     T* exact;             // [clusters padded + 1][head_size][lanes]: of each cluster, of the direct keys
     T* of_mean;           // [clusters padded][lanes]: dX of the means
+    T* exact_mass;        // [clusters padded + 1][lanes]: weights of each cluster, of the direct keys
+    T* mean_mass;         // [clusters padded][lanes]: weights of the means
     std::uint8_t* taken;  // [budgets][clusters padded][lanes]
     std::uint64_t* bits;  // [clusters padded]
     double* sums;         // [head_size]
@@ -40,6 +42,7 @@ class PilotSweep {
   void take_direct(std::int64_t query, std::int64_t lane, const KeyClusters<T>& keys, const Memory& m) const;
   void take_cluster(std::int64_t cluster, std::int64_t head, Span samples, const KeyClusters<T>& keys,
                     const Memory& m) const;
+  double factor_of_means(const std::uint8_t* taken, std::int64_t lane, const Memory& m) const;
   void add_squares(std::int64_t head, std::int64_t query, std::int64_t lane, const KeyClusters<T>& keys,
                    double* squares, const Memory& m) const;
 

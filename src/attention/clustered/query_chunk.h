@@ -69,6 +69,8 @@ class QueryPacking {
   const Plan<E>& plan_;
 };
 
+/// The weights of means are scaled up to so much at most.
+inline constexpr double kLargestFactorOfMeans = 4;
 /// An lse above this stands for a query that sees no key.
 inline constexpr double kNoKeys = 1e29;
 

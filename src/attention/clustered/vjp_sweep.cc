@@ -139,7 +139,7 @@ void VjpSweep<E>::for_each_choice(const BlockOfReader& b, std::int64_t position,
 
 template <class E>
 void VjpSweep<E>::take_means_of(const ChunkRange& range, std::int64_t block, std::int64_t position,
-                             const Memory& memory) const {
+                                const Memory& memory) const {
   const Head& head = heads_[position];
   const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size, at = block * plan_.rows;
   Memory m = memory;
@@ -159,10 +159,9 @@ void VjpSweep<E>::take_means_of(const ChunkRange& range, std::int64_t block, std
 
 /// Scales the weights of the means of each lane, by way of its lse, so that with those of direct and taken
 /// keys they sum up to 1 as the exact weights do: exp of a mean logit is below the mean of exp, so means
-/// alone weigh too little. At most kLargestFactor times, lest rounding of a small rest be blown up.
+/// alone weigh too little. At most kLargestFactorOfMeans times, lest rounding of a small rest be blown up.
 template <class E>
 void VjpSweep<E>::fill_up_means(std::int64_t position, const Memory& m) const {
-  constexpr T kLargestFactor = 4;
   const Head& head = heads_[position];
   for (std::int64_t l = 0; l < m.lanes.count; ++l) {
     const T of_means = m.mass[l];
@@ -170,7 +169,7 @@ void VjpSweep<E>::fill_up_means(std::int64_t position, const Memory& m) const {
     T rest = 1;
     for (std::int64_t g = 0; g <= plan_.groups; ++g)
       rest -= head.mass[g * packing_.slots() + m.lanes.slots[l]];
-    const T factor = std::clamp(rest / of_means, T{0}, kLargestFactor);
+    const T factor = std::clamp(rest / of_means, T{0}, static_cast<T>(kLargestFactorOfMeans));
     m.lanes.lse[l] = factor > 0 ? m.lanes.lse[l] - std::log2(factor) : static_cast<T>(2 * kNoKeys);
   }
 }
@@ -262,7 +261,7 @@ void VjpSweep<E>::take_rows(const TileRows& rows, Wanted wanted, const Memory& m
     t.k = rows.strip->k + begin * d, t.v = rows.strip->v + begin * dv, t.kc = rows.strip->kc + begin * d;
     t.additive = rows.additive == nullptr ? nullptr : rows.additive + begin * plan_.lanes;
     if (has_derivatives) t.dk = rows.dk + begin * d, t.dv = rows.dv + begin * dv;
-    t.rows = round_up(count, kGroup);
+    t.rows = round_up(count, kGroup), t.real_rows = count;
     t.whole_rows = set_piece(m.lanes, plan_.lanes, begin, count);
     plan_.kernels.backward(t);
   }

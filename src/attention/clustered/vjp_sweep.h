@@ -65,7 +65,8 @@ class VjpSweep {
   /// Calls body(first lane) with each tile of the block's queries in the lanes and their clusters chosen.
   template <class Body>
   void for_each_choice(const BlockOfReader& b, std::int64_t position, Memory& m, Body&& body) const;
-  void take_means_of(const ChunkRange& range, std::int64_t block, std::int64_t position, const Memory& m) const;
+  void take_means_of(const ChunkRange& range, std::int64_t block, std::int64_t position,
+                     const Memory& m) const;
   void fill_up_means(std::int64_t position, const Memory& m) const;
   void take_direct(const ChunkRange& range, std::int64_t block, std::int64_t position, Memory& m) const;
   void take_group(const ChunkRange& range, std::int64_t group, std::int64_t position, Memory& m) const;

@@ -41,6 +41,7 @@ struct PairTile {
   T* dv;              ///< [rows][value_size]
   std::ptrdiff_t head_size, value_size;
   std::ptrdiff_t rows;        ///< padded
+  std::ptrdiff_t real_rows;   ///< those that are no padding, which mass is of
   std::ptrdiff_t whole_rows;  ///< all lanes see the first ones: there until and from are not looked at
 };
 
