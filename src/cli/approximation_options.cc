@@ -43,7 +43,8 @@ std::string parameters(const AttentionHeadReport& head) {
            std::to_string(head.features) + " features)";
     if (head.near > 0) text += " near " + std::to_string(head.near);
   } else if (head.clusters > 0) {
-    text = std::to_string(head.clusters) + " clusters + " + std::to_string(head.exact_keys) + " keys";
+    text = std::to_string(head.clusters) + " clusters + " +
+           (head.exact_keys > 0 ? std::to_string(head.exact_keys) + " keys" : "keys by a pilot");
   }
   return text;
 }
@@ -171,6 +172,13 @@ void warn_of_errors(const std::vector<AttentionHeadReport>& heads, double tolera
         ++missed;
         break;
       }
+  std::int64_t guarded = 0;
+  for (const AttentionHeadReport& head : heads) guarded += head.guarded_rows;
+  if (guarded > 0)
+    terminal.note(
+        std::to_string(guarded) +
+        " rows have a sum of weights that is not positive, as the polynomial is negative on some of their "
+        "logits: results are of no use; expected an even degree, --coefficients taylor, or --method auto");
   if (missed > 0)
     terminal.note("the audit of " + std::to_string(missed) + " of " + std::to_string(heads.size()) +
                   " heads found errors above the tolerance of " + format_double(tolerance) +
@@ -189,7 +197,7 @@ Json head_json(const AttentionHeadReport& head) {
   json["rank"] = is_linear ? Json(head.rank) : Json(nullptr);
   json["window"] = is_linear && head.near > 0 ? Json(head.near) : Json(nullptr);
   json["clusters"] = head.clusters > 0 ? Json(head.clusters) : Json(nullptr);
-  json["exact_keys"] = head.clusters > 0 ? Json(head.exact_keys) : Json(nullptr);
+  json["exact_keys"] = head.exact_keys > 0 ? Json(head.exact_keys) : Json(nullptr);
   json["logit_spread"] = finite(head.logit_spread);
   json["logit_bound"] = finite(head.logit_bound);
   json["largest_logit"] = finite(head.largest_logit);

@@ -138,6 +138,20 @@ Outcome planned(const AttentionFile& file) {
   return {{}, planned_attention(request, file.load())};
 }
 
+/// A polynomial in the file is the function itself: nothing is left to choose but its gradient.
+void check_polynomial(const AttentionRequest& request, const std::string& path) {
+  if (request.polynomial.empty()) return;
+  attention::approximate::Settings settings = request.settings;
+  settings.has_paper_gradient = false, settings.is_audited = true;
+  const attention::approximate::Settings exact{},
+      linear{.method = attention::approximate::Method::almost_linear};
+  if (settings != exact && settings != linear)
+    throw UserError(
+        "file " + quote(path) +
+        " holds \"coef\", a polynomial in place of exp: of the options of approximations only --gradient "
+        "has a meaning; expected --method almost-linear or none");
+}
+
 int run(const Options& options, Terminal& terminal) {
   const AttentionOverrides overrides = overrides_of(options);
   warn_of(overrides.settings, terminal);
@@ -148,6 +162,7 @@ int run(const Options& options, Terminal& terminal) {
   if (!options.dry_run) check_writable(required("--out", options.out));
   AttentionFile file(path, overrides, threads);
   file.keep_within(limit);
+  check_polynomial(file.request(), path);
   const std::size_t peak = attention_peak_bytes(file.request());
   if (peak > limit)
     throw ResourceError("--memory-limit " + *options.memory_limit + ": attention of this size needs " +

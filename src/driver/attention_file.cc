@@ -124,6 +124,10 @@ AttentionFile::AttentionFile(const std::string& path, const AttentionOverrides& 
   request_.repetitions = overrides.repetitions;
   check_settings(request_.settings, request_.shape);
   request_.polynomial = polynomial_of(file_, path);
+  for (double coefficient : request_.polynomial)
+    if (request_.dtype == DType::f32 && !std::isfinite(static_cast<float>(coefficient)))
+      throw UserError(named("coef", path) + " has " + format_double(coefficient) +
+                      ", which is infinite in f32; expected smaller coefficients or --dtype f64");
   if (!request_.polynomial.empty() && request_.window > 0)
     throw Unsupported("file " + quote(path) + " holds \"coef\" and a window of " +
                       std::to_string(request_.window) +

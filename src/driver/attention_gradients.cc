@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <numeric>
 
 #include "attention/almost_linear/almost_linear.h"
 #include "attention/approximate/approximate.h"
@@ -149,15 +150,21 @@ class Run {
     const GivenPolynomial given(request_);
     results_.denominator.emplace(TensorType{request_.dtype, {request_.shape.heads, request_.shape.queries}});
     const attention::Rows<T> denominator = rows_of<T>(*results_.denominator);
+    std::vector<std::int64_t> guarded(static_cast<std::size_t>(request_.shape.kv_heads));
     timed(
         [&] {
-          almost_linear::forward<T>(problem_, given.approximation, {o(), lse(), denominator}, parallel_,
-                                    workspace_.bytes());
+          almost_linear::forward<T>(problem_, given.approximation, {o(), lse(), denominator, guarded.data()},
+                                    parallel_, workspace_.bytes());
         },
         [&] {
           almost_linear::vjp<T>(problem_, given.approximation, {o(), denominator}, cotangents_, derivatives_,
                                 parallel_, workspace_.bytes());
         });
+    const std::int64_t rows = std::accumulate(guarded.begin(), guarded.end(), std::int64_t{0});
+    if (rows > 0)
+      throw UserError("the polynomial \"coef\" sums up to 0 or less in " + std::to_string(rows) +
+                      " rows of the logits, which no weights can; expected one that is positive on them, as "
+                      "truncations of exp of even degree are");
   }
 
  private:

@@ -33,8 +33,7 @@ void check_options(DerivativeKind kind, const DerivativeOptions& options) {
   if (options.batch < 1)
     throw UserError("batch is " + std::to_string(options.batch) + ", expected 1 or more examples");
   if (options.attention_reports && (options.batch > 1 || kind == DerivativeKind::jacobian))
-    throw UserError("attention_reports: a " +
-                    std::string(options.batch > 1 ? "batch" : "Jacobian") +
+    throw UserError("attention_reports: a " + std::string(options.batch > 1 ? "batch" : "Jacobian") +
                     " returns none; expected another kind of derivative, of one example");
   check_directions(kind, options.directions);
   check_outer_order(kind, options.outer_order);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "driver/recompute.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "ir/verifier.h"
+#include "ops/op_list.h"
 #include "passes/recomputation/recomputation.h"
 
 namespace loipe {
@@ -27,6 +29,12 @@ std::vector<RecomputationOptions> recomputations(const Program& program, std::si
   return all;
 }
 
+/// Reports of attention, which come last.
+std::size_t count_reports(const Program& program) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      program.outputs(), [&](Value output) { return &program.op(output) == &ops::op_attention_report; }));
+}
+
 }  // namespace
 
 std::unique_ptr<Executable> compile_recomputing(Compilation& compilation, const Backend& backend,
@@ -41,7 +49,7 @@ std::unique_ptr<Executable> compile_recomputing(Compilation& compilation, const 
     if (!has_blocks || compilation.optimised.size() > kMostNodes) throw;
     least = error;
   }
-  const std::size_t values = outputs - accumulation.blocks.size();
+  const std::size_t values = outputs - accumulation.blocks.size() - count_reports(compilation.optimised);
   for (const RecomputationOptions& choice : recomputations(compilation.optimised, values)) try {
       Program program = with_recomputation(compilation.optimised, choice);
       verify(program);

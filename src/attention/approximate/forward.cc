@@ -21,7 +21,12 @@ class Forward {
     own_reports_ = arena.take<HeadReport>(problem.shape.kv_heads);
   }
 
-  void plan(const Parallel& parallel, std::span<HeadReport> reports) { choices_.choose(parallel, reports); }
+  /// Budgets that a pilot in the backward pass will choose stay open.
+  void plan(const Parallel& parallel, std::span<HeadReport> reports) {
+    choices_.choose(parallel, reports);
+    for (std::size_t head = 0; head < reports.size(); ++head)
+      if (settings_[head].exact_keys == 0) reports[head].exact_keys = 0;
+  }
 
   void run(Results<E> results, const Parallel& parallel) {
     if (results.reports.empty())
@@ -82,8 +87,9 @@ class Forward {
       const HeadRange one{head, 1};
       audit_.forward(some_heads(problem_, one), from_head(results.o, head * problem_.shape.readers()), report,
                      parallel);
-      if (report.o.value <= settings.tolerance) return;
-      report = choices_.escalated(report, head, report.o.value);
+      if (report.o.value <= settings.tolerance && report.guarded_rows == 0) return;
+      const double error = report.guarded_rows > 0 ? 1 : report.o.value;
+      report = choices_.escalated(report, head, error);
       choices_.adopt(results.reports, head);
       run_alike(results, one, parallel);
     }

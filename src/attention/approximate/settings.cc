@@ -164,7 +164,8 @@ void check_settings(std::string_view what, const Settings& settings) {
   for (const auto& [name, value] :
        {std::pair{"near", settings.near}, std::pair{"clusters", settings.clusters},
         std::pair{"exact-keys", settings.exact_keys}, std::pair{"memory", settings.memory}})
-    expect(value >= 0, name, std::to_string(value), "at least 1");
+    expect(value >= 0 && value <= (std::int64_t{1} << 40), name, std::to_string(value),
+           "at least 1 and at most 2^40");
 }
 
 void check_settings(const Settings& settings, const Shape& shape) {

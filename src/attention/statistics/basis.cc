@@ -49,13 +49,24 @@ void sort_axes(std::int64_t n, const BasisMemory& m) {
   }
 }
 
-/// The least r whose rest tr(R q R k) = sum over a, b >= r of q_ab k_ab is small enough.
+double trace(std::int64_t n, const double* matrix) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < n; ++i) sum += matrix[i * n + i];
+  return sum;
+}
+
+/// The least r whose rest tr(R q R k) = sum over a, b >= r of q_ab k_ab is small enough, and the rests tr(R
+/// q) and tr(R k) too: logits do not see a part of the keys that no query has, but derivatives by the queries
+/// do.
 Rank rank_of(std::int64_t n, const BasisMemory& m, double total, double energy) {
-  double lost = 0;
+  const double may_lose = 1 - energy, all_q = trace(n, m.q), all_k = trace(n, m.k);
+  double lost = 0, lost_q = 0, lost_k = 0;
   for (std::int64_t r = n; r-- > 0;) {
     double more = m.q[r * n + r] * m.k[r * n + r];
     for (std::int64_t b = r + 1; b < n; ++b) more += 2 * m.q[r * n + b] * m.k[r * n + b];
-    if (lost + more > (1 - energy) * total) return {r + 1, std::max(lost, 0.0) / total};
+    lost_q += m.q[r * n + r], lost_k += m.k[r * n + r];
+    if (lost + more > may_lose * total || lost_q > may_lose * all_q || lost_k > may_lose * all_k)
+      return {r + 1, std::max(lost, 0.0) / total};
     lost += more;
   }
   return {0, 1};

@@ -20,6 +20,9 @@ struct Rank {
   double lost_energy;  ///< part of tr(q k)
 };
 
+/// Columns are kept until the rest has at most the part 1 - energy of the logits' energy, and of that of the
+/// queries and of the keys.
+///
 /// basis[size][size], columns by energy, for second moments q and k [size][size] of queries and centred keys.
 /// The mean square of what r columns B leave of the logits is tr(R q R k), R = 1 - B B^T, if queries and keys
 /// are independent. The least of it over all B has no closed form unless q and k commute; then B are joint
