@@ -41,11 +41,11 @@ std::string parameters(const AttentionHeadReport& head) {
     text = "degree " + std::to_string(head.degree) + " " +
            std::string(name_of(static_cast<approximate::CoefficientKind>(head.coefficients))) + " (" +
            std::to_string(head.features) + " features)";
-    if (head.near > 0) text += " near " + std::to_string(head.near);
   } else if (head.clusters > 0) {
     text = std::to_string(head.clusters) + " clusters + " +
            (head.exact_keys > 0 ? std::to_string(head.exact_keys) + " keys" : "keys by a pilot");
   }
+  if (head.near > 0) text += ", near " + std::to_string(head.near);
   return text;
 }
 
@@ -82,8 +82,8 @@ std::string why_vacuous(const std::vector<AttentionHeadReport>& heads) {
     if (head.backward == AttentionMethod::almost_linear && !std::isfinite(head.bound_dk))
       logits = std::max(logits, head.logit_bound);
   }
-  return "a polynomial of this degree may be off by as much as exp itself on logits up to " +
-         short_number(logits) + ", which norms of queries and keys allow";
+  return "no bound is below the result itself: norms of queries and keys allow logits up to " +
+         short_number(logits) + ", where a polynomial of this degree may be far from exp";
 }
 
 bool is_exact(const AttentionHeadReport& head) {
@@ -108,10 +108,10 @@ void ApproximationOptions::declare(CLI::App& app, bool has_window) {
   app.add_option("--exact-keys", exact_keys_, "keys that a query sees one by one, for clustered")
       ->option_text("K");
   app.add_option("--forward", forward_, "of clustered: exact (default) or clustered")->option_text("HOW");
-  app.add_option(
-         "--gradient", gradient_,
-         "of almost-linear: consistent (default, that of the approximate network) or paper (exact formulas, "
-         "approximate weights)")
+  app.add_option("--gradient", gradient_,
+                 "of almost-linear: consistent (default, that of the approximate network, coefficients held) "
+                 "or paper (exact formulas, "
+                 "approximate weights)")
       ->option_text("WHICH");
   if (has_window)
     app.add_option("--window", near_, "pairs nearer than W are exact within almost-linear")->option_text("W");
@@ -164,25 +164,32 @@ void warn_of(const Settings& settings, Terminal& terminal) {
         "even degrees are positive everywhere");
 }
 
-void warn_of_errors(const std::vector<AttentionHeadReport>& heads, double tolerance, Terminal& terminal) {
-  std::size_t missed = 0;
-  for (const AttentionHeadReport& head : heads)
-    for (const MeasuredError& error : {head.o, head.dq, head.dk, head.dv})
-      if (error.value > tolerance) {
-        ++missed;
-        break;
-      }
+void warn_of_errors(const std::vector<AttentionHeadReport>& heads, const Settings& settings,
+                    Terminal& terminal) {
+  std::size_t missed = 0, without_numbers = 0;
   std::int64_t guarded = 0;
-  for (const AttentionHeadReport& head : heads) guarded += head.guarded_rows;
+  for (const AttentionHeadReport& head : heads) {
+    guarded += head.guarded_rows;
+    const double worst = std::max({head.o.value, head.dq.value, head.dk.value, head.dv.value});
+    if (settings.is_audited && (std::isnan(head.o.value) || std::isnan(head.dq.value))) ++without_numbers;
+    else if (worst > settings.tolerance) ++missed;
+  }
+  const std::string of_all = " of " + std::to_string(heads.size()) + " heads of keys";
   if (guarded > 0)
     terminal.note(
         std::to_string(guarded) +
         " rows have a sum of weights that is not positive, as the polynomial is negative on some of their "
         "logits: results are of no use; expected an even degree, --coefficients taylor, or --method auto");
+  if (without_numbers > 0)
+    terminal.note(
+        "the audit of " + std::to_string(without_numbers) + of_all +
+        " found no error that is a number: results may not be finite; expected smaller logits, or --method "
+        "exact");
   if (missed > 0)
-    terminal.note("the audit of " + std::to_string(missed) + " of " + std::to_string(heads.size()) +
-                  " heads found errors above the tolerance of " + format_double(tolerance) +
-                  "; --method auto keeps to it");
+    terminal.note("the audit of " + std::to_string(missed) + of_all +
+                  " found errors above the tolerance of " + format_double(settings.tolerance) +
+                  (settings.method == Method::automatic ? ", after samples of the forward pass had met it"
+                                                        : "; --method auto keeps to it"));
 }
 
 Json head_json(const AttentionHeadReport& head) {
@@ -195,7 +202,7 @@ Json head_json(const AttentionHeadReport& head) {
       is_linear ? Json(name_of(static_cast<approximate::CoefficientKind>(head.coefficients))) : Json(nullptr);
   json["features"] = is_linear ? Json(head.features) : Json(nullptr);
   json["rank"] = is_linear ? Json(head.rank) : Json(nullptr);
-  json["window"] = is_linear && head.near > 0 ? Json(head.near) : Json(nullptr);
+  json["window"] = head.near > 0 ? Json(head.near) : Json(nullptr);
   json["clusters"] = head.clusters > 0 ? Json(head.clusters) : Json(nullptr);
   json["exact_keys"] = head.exact_keys > 0 ? Json(head.exact_keys) : Json(nullptr);
   json["logit_spread"] = finite(head.logit_spread);

@@ -33,7 +33,8 @@ void warn_of(const attention::approximate::Settings& settings, Terminal& termina
 
 /// A line on stderr where audits found errors above the tolerance, which methods that were asked for by name
 /// go on with.
-void warn_of_errors(const std::vector<AttentionHeadReport>& heads, double tolerance, Terminal& terminal);
+void warn_of_errors(const std::vector<AttentionHeadReport>& heads,
+                    const attention::approximate::Settings& settings, Terminal& terminal);
 
 /// One head: choice, parameters, statistics, predictions, measured errors and bounds.
 Json head_json(const AttentionHeadReport& head);

@@ -175,7 +175,7 @@ int run(const Options& options, Terminal& terminal) {
     AttentionGradients results = attention_gradients(file.request(), file.load());
     outcome = {results.forward_seconds + results.backward_seconds, std::move(results.reports)};
     write(*options.out, results);
-    warn_of_errors(outcome.heads, overrides.settings.tolerance, terminal);
+    warn_of_errors(outcome.heads, overrides.settings, terminal);
   }
   if (options.json) print_json(description_json(file.request(), outcome));
   else print(description_text(file.request(), outcome));

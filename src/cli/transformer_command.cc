@@ -179,7 +179,7 @@ int run(const Options& options, Terminal& terminal) {
     std::vector<AttentionHeadReport> heads;
     for (const AttentionReport& layer : report.layers)
       heads.insert(heads.end(), layer.heads.begin(), layer.heads.end());
-    warn_of_errors(heads, settings.tolerance, terminal);
+    warn_of_errors(heads, settings, terminal);
     const UninterruptedSection section;
     write_safetensors(*options.out, named_results(file, result));
   }

@@ -219,8 +219,11 @@ std::size_t attention_peak_bytes(const AttentionRequest& request) {
 void keep_within(AttentionRequest& request, std::size_t limit) {
   approximate::Settings& settings = request.settings;
   if (is_exact(request) || !request.polynomial.empty() || settings.degree > 0) return;
-  for (std::int64_t memory = 32 << 20; memory >= 1024 && attention_peak_bytes(request) > limit; memory /= 2)
-    settings.memory = memory;
+  // As on one thread, so that degrees do not depend on how many there are.
+  AttentionRequest alone = request;
+  alone.threads = 1;
+  for (std::int64_t memory = 32 << 20; memory >= 1024 && attention_peak_bytes(alone) > limit; memory /= 2)
+    settings.memory = alone.settings.memory = memory;
 }
 
 AttentionGradients attention_gradients(const AttentionRequest& request, const AttentionInputs& inputs) {

@@ -261,7 +261,7 @@ TEST_F(AttentionCommand, TellsOfErrorsAboveTheTolerance) {
   const Outcome outcome = run_with({"--method", "almost-linear", "--degree", "3", "--tolerance", "1e-9"});
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_THAT(outcome.err, HasSubstr("--degree 3 is odd"));
-  EXPECT_THAT(outcome.err, HasSubstr("the audit of 2 of 2 heads found errors above the tolerance of 1e-09"));
+  EXPECT_THAT(outcome.err, HasSubstr("the audit of 2 of 2 heads of keys found errors above the tolerance of 1e-09"));
 }
 
 TEST_F(AttentionCommand, APolynomialInTheFileTakesThePlaceOfExp) {

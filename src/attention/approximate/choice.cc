@@ -71,6 +71,7 @@ HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatis
   report.scale = s.scale;
   report.query_norm = s.query_norm, report.key_norm = s.key_norm, report.value_norm = s.value_norm;
   report.lost_energy = s.lost_energy, report.projection_bound = s.projection_bound;
+  report.query_rest = s.query_rest, report.key_rest = s.key_rest;
   const bool is_forward_exact =
       plan.method == Method::exact ||
       (plan.method == Method::clustered && plan.pairing == planner::Pairing::exact_forward);
@@ -190,6 +191,8 @@ statistics::HeadStatistics statistics_of(const HeadReport& report) {
           .value_norm = report.value_norm,
           .rank = whole(report.effective_rank),
           .lost_energy = report.lost_energy,
+          .query_rest = report.query_rest,
+          .key_rest = report.key_rest,
           .projection_bound = report.projection_bound};
 }
 

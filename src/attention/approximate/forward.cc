@@ -87,7 +87,8 @@ class Forward {
       const HeadRange one{head, 1};
       audit_.forward(some_heads(problem_, one), from_head(results.o, head * problem_.shape.readers()), report,
                      parallel);
-      if (report.o.value <= settings.tolerance && report.guarded_rows == 0) return;
+      // What is done cannot be taken back in the backward pass: the upper end of the interval counts.
+      if (report.o.high <= settings.tolerance && report.guarded_rows == 0) return;
       const double error = report.guarded_rows > 0 ? 1 : report.o.value;
       report = choices_.escalated(report, head, error);
       choices_.adopt(results.reports, head);

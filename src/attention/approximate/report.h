@@ -37,7 +37,7 @@ struct HeadReport {
   double effective_rank = 0;
   /// Further statistics that bounds need; see statistics::HeadStatistics.
   double keys = 0, scale = 0, query_norm = 0, key_norm = 0, value_norm = 0, lost_energy = 0,
-         projection_bound = 0;
+         projection_bound = 0, query_rest = 0, key_rest = 0;
   double predicted_error = 0;  ///< by which the method was chosen
   double work = 0;             ///< predicted, in floating-point operations, forward and backward
   double reason = 0;           ///< planner::Reason
