@@ -42,7 +42,8 @@ AttentionOverrides overrides_of(const Options& options) {
 
 /// What a run, or its plan alone, has to tell.
 struct Outcome {
-  std::optional<double> seconds;  ///< absent when nothing ran
+  std::optional<double> seconds;    ///< absent when nothing ran
+  std::optional<double> predicted;  ///< seconds, of a plan
   std::vector<AttentionHeadReport> heads;
 };
 
@@ -92,6 +93,7 @@ Json description_json(const AttentionRequest& request, const Outcome& outcome) {
   add_choice(json, request, outcome.heads);
   json["threads"] = request.threads;
   json["seconds"] = outcome.seconds ? Json(*outcome.seconds) : Json(nullptr);
+  if (outcome.predicted) json["predicted_seconds"] = *outcome.predicted;
   json["peak_bytes"] = attention_peak_bytes(request);
   json["certificate"] = certificate_json(outcome.heads, request.settings.tolerance);
   if (!outcome.heads.empty()) {
@@ -112,6 +114,10 @@ std::string description_text(const AttentionRequest& request, const Outcome& out
   std::string line = method_of(request) + text;
   if (outcome.seconds) {
     std::snprintf(text, sizeof text, ", %.4f s", *outcome.seconds);
+    line += text;
+  }
+  if (outcome.predicted) {
+    std::snprintf(text, sizeof text, ", about %.2g s", *outcome.predicted);
     line += text;
   }
   line += "\n";
@@ -135,7 +141,13 @@ Outcome planned(const AttentionFile& file) {
   const AttentionRequest& request = file.request();
   if (!request.polynomial.empty() || request.settings.method == attention::approximate::Method::exact)
     return {};
-  return {{}, planned_attention(request, file.load())};
+  std::vector<AttentionHeadReport> heads = planned_attention(request, file.load());
+  double flops = 0;
+  for (const AttentionHeadReport& head : heads) flops += head.predicted_flops;
+  // What the kernels of attention reach of the FMA peak, about.
+  constexpr double kOfPeak = 0.5;
+  const double rate = kOfPeak * 1e9 * measure_speed(request.dtype, request.threads).fma_gflops;
+  return {{}, flops / rate, std::move(heads)};
 }
 
 /// A polynomial in the file is the function itself: nothing is left to choose but its gradient.
@@ -173,7 +185,7 @@ int run(const Options& options, Terminal& terminal) {
     outcome = planned(file);
   } else {
     AttentionGradients results = attention_gradients(file.request(), file.load());
-    outcome = {results.forward_seconds + results.backward_seconds, std::move(results.reports)};
+    outcome = {results.forward_seconds + results.backward_seconds, {}, std::move(results.reports)};
     write(*options.out, results);
     warn_of_errors(outcome.heads, overrides.settings, terminal);
   }

@@ -112,6 +112,8 @@ std::int64_t CompiledDerivative::batch_extent(std::span<const Tensor> inputs) co
 }
 
 std::vector<Tensor> CompiledDerivative::run_batch(std::span<const Tensor> inputs) const {
+  if (executable().output_types().size() > signature_.results.size())
+    throw UserError("a batch returns no reports of attention; compile without attention_reports");
   const std::int64_t examples = batch_extent(inputs);
   std::vector<ConstBytes> in;
   for (const Tensor& input : inputs) in.push_back(input.bytes());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "frontends/approximation_text.h"
 
+#include <loipe/error.h>
+
 #include "attention/approximate/settings.h"
 #include "base/text.h"
 
@@ -8,7 +10,15 @@ namespace loipe {
 
 namespace {
 
+void expect_known(std::string_view what, int value, int count) {
+  if (value < 0 || value >= count)
+    throw UserError("attention: approximation, " + std::string(what) + " is number " + std::to_string(value) +
+                    " of its enumeration, which has " + std::to_string(count));
+}
+
 attention::approximate::Settings settings_of(const AttentionApproximation& a) {
+  expect_known("method", static_cast<int>(a.method), 4);
+  expect_known("coefficients", static_cast<int>(a.coefficients), 4);
   namespace approximate = attention::approximate;
   approximate::Settings settings{.method = static_cast<approximate::Method>(a.method),
                                  .tolerance = a.tolerance,

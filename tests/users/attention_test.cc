@@ -317,6 +317,7 @@ TEST(Users, MistakesInApproximationsAreTold) {
   const std::vector<Tensor> at = small_logits(1, 20, 3);
   EXPECT_THROW(gradient_with({{.method = AttentionMethod::automatic, .tolerance = 0}}, at), UserError);
   EXPECT_THROW(gradient_with({polynomial(13)}, at), UserError);
+  EXPECT_THROW(gradient_with({{.method = static_cast<AttentionMethod>(9)}}, at), UserError);
   EXPECT_THROW(gradient_with({{.method = AttentionMethod::clustered, .clusters = 21}}, at), UserError);
 }
 
