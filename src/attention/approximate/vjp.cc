@@ -40,7 +40,9 @@ class Backward {
     std::size_t bytes = Choices<E>::largest_vjp_workspace(problem, settings, threads);
     for (std::size_t head = 0; head < settings.size(); ++head)
       if (head == 0 || settings[head] != settings[head - 1])
-        bytes = std::max(bytes, pilot_workspace(settings[head], threads));
+        pilot_bytes_ = std::max(pilot_bytes_, pilot_workspace(settings[head]));
+    // Pilots run side by side, each on one thread.
+    bytes = std::max(bytes, pilot_bytes_ * static_cast<std::size_t>(threads));
     kernels_ = {arena.take<std::byte>(static_cast<std::int64_t>(bytes)), bytes};
   }
 
@@ -49,7 +51,10 @@ class Backward {
     std::ranges::copy(saved.reports, reports.begin());
     saved_ = &saved, cotangents_ = &cotangents, results_ = &results, parallel_ = &parallel;
     choices_.recall(parallel, reports);
-    for (std::int64_t head = 0; head < problem_.shape.kv_heads; ++head) choose_budget(reports, head);
+    for_each(parallel, problem_.shape.kv_heads, [&](std::int64_t head, int thread) {
+      choose_budget(reports, head,
+                    kernels_.subspan(static_cast<std::size_t>(thread) * pilot_bytes_, pilot_bytes_));
+    });
     for (HeadRange range{0, 0}; range.first < problem_.shape.kv_heads; range.first += range.count) {
       range = Choices<E>::alike(reports, range.first);
       run_alike(reports, range);
@@ -68,15 +73,16 @@ class Backward {
     return settings.exact_keys == 0 &&
            (settings.method == Method::clustered || settings.method == Method::automatic);
   }
-  std::size_t pilot_workspace(const Settings& settings, int threads) const {
+  /// A multiple of 64.
+  std::size_t pilot_workspace(const Settings& settings) const {
     const Budgets budgets = may_pilot(settings) ? Choices<E>::budgets(problem_, settings) : Budgets{};
     return budgets.count == 0
                ? 0
-               : clustered::pilot_workspace(some_heads(problem_, {0, 1}), budgets.all(), {}, threads);
+               : clustered::pilot_workspace(some_heads(problem_, {0, 1}), budgets.all(), {}, 1);
   }
 
   /// The cheapest budget whose error on sampled queries meets the tolerance.
-  void choose_budget(std::span<HeadReport> reports, std::int64_t head) {
+  void choose_budget(std::span<HeadReport> reports, std::int64_t head, std::span<std::byte> workspace) const {
     HeadReport& report = reports[static_cast<std::size_t>(head)];
     const Settings& settings = settings_of(head);
     if (report.backward_method != kClustered || !may_pilot(settings)) return;
@@ -85,7 +91,7 @@ class Backward {
     const HeadRange one{head, 1};
     clustered::pilot<E>(some_heads(problem_, one), budgets.all(), {}, clustered_saved(head),
                         some_heads(*cotangents_, problem_.shape, one), std::span(errors).first(budgets.count),
-                        *parallel_, kernels_);
+                        Parallel{}, workspace);
     std::size_t chosen = 0;
     while (chosen + 1 < budgets.count && !(errors[chosen] <= kPilotMargin * settings.tolerance)) ++chosen;
     if (settings.method == Method::automatic && !is_worth(budgets.list[chosen], errors[chosen], settings))
@@ -129,7 +135,7 @@ class Backward {
   }
 
   /// Exact derivatives. Of an approximate forward pass nothing is of use to them.
-  void give_up(HeadReport& report, planner::Reason reason) {
+  void give_up(HeadReport& report, planner::Reason reason) const {
     report.backward_method = kExact;
     report.dq = report.dk = report.dv = {0, 0, 0};
     report.bound_dq = report.bound_dk = report.bound_dv = 0;
@@ -228,6 +234,7 @@ class Backward {
   Choices<E> choices_;
   Audit<E> audit_;
   std::span<std::byte> kernels_;
+  std::size_t pilot_bytes_ = 0;
   const Saved<E>* saved_ = nullptr;
   const Cotangents<E>* cotangents_ = nullptr;
   const InputCotangents<E>* results_ = nullptr;
