@@ -10,12 +10,12 @@
 
 #include "almost_linear_case.h"
 #include "attention/reference/reference_attention.h"
+#include "attention/threads_and_memory.h"
 #include "attention_case.h"
 
 namespace loipe::attention::testing {
 namespace {
 
-using almost_linear::testing::Threads, almost_linear::testing::Workspace;
 using approximate::HeadReport, approximate::Method, approximate::Settings, approximate::parse_settings;
 
 constexpr double kExact = static_cast<double>(Method::exact);

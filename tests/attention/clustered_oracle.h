@@ -6,6 +6,7 @@
 
 #include "attention/attention_case.h"
 #include "attention/clustered/query_chunk.h"
+#include "attention/threads_and_memory.h"
 
 // Clustered attention by its definition: a matrix of pairs for each query, in f64. Which key is in which
 // cluster and which clusters a query takes is asked from the code under test, and checked on its own.
@@ -13,23 +14,6 @@
 namespace loipe::attention::testing {
 
 using clustered::Budget;
-
-/// Memory of the kind that the kernels want, behind whose end nothing may be written.
-class Bytes {
- public:
-  explicit Bytes(std::size_t bytes) : lines_(bytes / sizeof(Line) + 2), bytes_(bytes) {
-    for (Line& line : lines_) std::fill(std::begin(line.bytes), std::end(line.bytes), std::byte{0xff});
-  }
-  std::span<std::byte> span() { return {lines_.data()->bytes, bytes_}; }
-  bool is_whole() const { return lines_.back().bytes[63] == std::byte{0xff}; }
-
- private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> lines_;
-  std::size_t bytes_;
-};
 
 /// The clusters of one head of keys, and what each query takes.
 struct Choice {
@@ -52,8 +36,8 @@ Choice choose(const Problem<E>& p, const Budget& budget, std::int64_t key_head) 
   };
   Arena counting;
   build(counting);
-  Bytes bytes(counting.used());
-  Arena arena(bytes.span());
+  Workspace memory(counting.used());
+  Arena arena(memory.bytes());
   auto [plan, clustering, lanes, means, taken] = build(arena);
   plan->centred.compute_means({});
   clustering->run({}, key_head, 1);

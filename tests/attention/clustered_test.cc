@@ -30,21 +30,6 @@ struct Results {
   clustered::Saved<E> saved() const { return {o.rows(), lse.rows()}; }
 };
 
-/// A runner on new threads, in an order of tasks of its own.
-struct Pool {
-  int count;
-  Parallel parallel() { return {count, run, this}; }
-  static void run(void* self, std::int64_t tasks, void (*body)(void*, std::int64_t, int), void* closure) {
-    std::atomic<std::int64_t> next{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < static_cast<Pool*>(self)->count; ++t)
-      threads.emplace_back([&, t] {
-        for (std::int64_t task = next++; task < tasks; task = next++) body(closure, tasks - 1 - task, t);
-      });
-    for (std::thread& thread : threads) thread.join();
-  }
-};
-
 class ScopedLevel {
  public:
   explicit ScopedLevel(std::uint64_t level) {
@@ -56,18 +41,18 @@ class ScopedLevel {
 
 template <class E>
 void run_forward(const Case<E>& c, const Budget& budget, Results<E>& r, const Parallel& parallel = {}) {
-  Bytes bytes(clustered::forward_workspace(c.problem(), budget, parallel.threads));
-  clustered::forward<E>(c.problem(), budget, {r.o.rows(), r.lse.rows()}, parallel, bytes.span());
-  EXPECT_TRUE(bytes.is_whole());
+  Workspace memory(clustered::forward_workspace(c.problem(), budget, parallel.threads));
+  clustered::forward<E>(c.problem(), budget, {r.o.rows(), r.lse.rows()}, parallel, memory.bytes());
+  EXPECT_TRUE(memory.is_whole());
 }
 
 template <class E>
 void run_vjp(const Case<E>& c, const Budget& budget, const clustered::Saved<E>& saved, Results<E>& r,
              const Parallel& parallel = {}) {
-  Bytes bytes(clustered::vjp_workspace(c.problem(), budget, parallel.threads));
+  Workspace memory(clustered::vjp_workspace(c.problem(), budget, parallel.threads));
   clustered::vjp<E>(c.problem(), budget, saved, c.cotangents(), {r.q.rows(), r.k.rows(), r.v.rows()},
-                    parallel, bytes.span());
-  EXPECT_TRUE(bytes.is_whole());
+                    parallel, memory.bytes());
+  EXPECT_TRUE(memory.is_whole());
 }
 
 /// A case without what clustered attention does not have: a bias and a window of the mask.
@@ -253,7 +238,7 @@ TYPED_TEST(ClusteredAttention, HasTheSameBitsForEveryNumberOfThreads) {
     run_forward(c, budget, alone);
     run_vjp(c, budget, alone.saved(), alone);
     for (const int threads : {2, 5}) {
-      Pool pool{threads};
+      Threads pool{threads};
       Results<TypeParam> together(c);
       run_forward(c, budget, together, pool.parallel());
       run_vjp(c, budget, together.saved(), together, pool.parallel());
@@ -282,10 +267,10 @@ TYPED_TEST(ClusteredAttention, PilotOfAllRowsIsTheErrorOfDq) {
       for (std::int64_t i = 0; i < c.shape.queries; ++i)
         for (std::int64_t x = 0; x < c.shape.head_size; ++x) numbers.push_back(exact.q.at(h, i, x));
     const clustered::Pilot pilot{c.shape.queries, seed};
-    Bytes bytes(clustered::pilot_workspace<TypeParam>(c.problem(), budgets, pilot, 1));
+    Workspace memory(clustered::pilot_workspace<TypeParam>(c.problem(), budgets, pilot, 1));
     clustered::pilot<TypeParam>(c.problem(), budgets, pilot, exact.saved(), c.cotangents(), errors, {},
-                                bytes.span());
-    EXPECT_TRUE(bytes.is_whole());
+                                memory.bytes());
+    EXPECT_TRUE(memory.is_whole());
     for (std::size_t b = 0; b < budgets.size(); ++b) {
       Results<TypeParam> got(c);
       run_vjp(c, budgets[b], exact.saved(), got);
@@ -312,10 +297,10 @@ TEST(ClusteredAttentionCorners, EqualKeysAndEmptyShapesAndAbsentResults) {
     EXPECT_LT(deviation(got.o, expected.o), 1e-12);
     run_vjp(c, budget, expected.saved(), got);
     EXPECT_EQ(got.k.written(), shape.kv_heads * shape.keys * shape.head_size);
-    Bytes bytes(clustered::vjp_workspace(c.problem(), budget, 1));
+    Workspace memory(clustered::vjp_workspace(c.problem(), budget, 1));
     Results<double> alone(c);
     clustered::vjp<double>(c.problem(), budget, expected.saved(), c.cotangents(), {{}, alone.k.rows(), {}},
-                           {}, bytes.span());
+                           {}, memory.bytes());
     EXPECT_TRUE(alone.k == got.k);
     EXPECT_EQ(alone.q.written() + alone.v.written(), 0);
   }

@@ -2,12 +2,10 @@
 // The kernels against the reference on random shapes, masks and strides.
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <thread>
-
 #include "attention/attention_case.h"
 #include "attention/exact/attention.h"
 #include "attention/reference/reference_attention.h"
+#include "attention/threads_and_memory.h"
 #include "base/simd_level.h"
 
 namespace loipe::attention::testing {
@@ -33,39 +31,6 @@ struct Results {
   InputCotangents<E> inputs(const Case<E>& c) {
     return {q.rows(), k.rows(), v.rows(), c.with_strides_of_bias(bias)};
   }
-};
-
-/// A runner on new threads, in an order of tasks of its own.
-struct Threads {
-  int count;
-  Parallel parallel() { return {count, run, this}; }
-  static void run(void* self, std::int64_t tasks, void (*body)(void*, std::int64_t, int), void* closure) {
-    std::atomic<std::int64_t> next{0};
-    std::vector<std::thread> threads;
-    for (int t = 0; t < static_cast<Threads*>(self)->count; ++t)
-      threads.emplace_back([&, t] {
-        for (std::int64_t task = next++; task < tasks; task = next++) body(closure, tasks - 1 - task, t);
-      });
-    for (std::thread& thread : threads) thread.join();
-  }
-};
-
-class Workspace {
- public:
-  explicit Workspace(std::size_t bytes) : lines_(bytes / sizeof(Line) + 2) {
-    for (Line& line : lines_) std::fill(std::begin(line.bytes), std::end(line.bytes), std::byte{0xff});
-    bytes_ = bytes;
-  }
-  std::span<std::byte> bytes() { return {lines_.data()->bytes, bytes_}; }
-  /// Nothing behind the end was written.
-  bool is_whole() const { return lines_.back().bytes[63] == std::byte{0xff}; }
-
- private:
-  struct alignas(64) Line {
-    std::byte bytes[64];
-  };
-  std::vector<Line> lines_;
-  std::size_t bytes_;
 };
 
 enum class Kind { forward, vjp, vjp_alone, jvp, vjp_jvp };

@@ -125,8 +125,8 @@ TEST(AttentionStatistics, AreThoseOfAllPairs) {
   }
 }
 
-/// Queries, or keys, or both lie in few directions up to a little noise. A rank below the head size is one that
-/// derivatives by both can live with, as that by queries is made of keys and the other way round.
+/// Queries, or keys, or both lie in few directions up to a little noise. A rank below the head size is one
+/// that derivatives by both can live with, as that by queries is made of keys and the other way round.
 TEST(AttentionStatistics, RankOfLowRankHeads) {
   Rng rng(2);
   for (const bool queries : {false, true})

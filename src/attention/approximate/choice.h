@@ -28,9 +28,6 @@ struct Budgets {
   std::span<const clustered::Budget> all() const { return std::span(list).first(count); }
 };
 
-/// What was measured of a head, from its report.
-statistics::HeadStatistics statistics_of(const HeadReport& report);
-
 /// Parameters of all heads, as arrays that the kernels take.
 template <class E>
 class Choices {

@@ -6,6 +6,7 @@
 #include "attention/approximate/approximate.h"
 #include "attention/approximate/audit.h"
 #include "attention/approximate/choice.h"
+#include "attention/approximate/plan_report.h"
 #include "attention/certificate/bound.h"
 #include "attention/exact/packing.h"
 #include "attention/planner/planner.h"
@@ -120,14 +121,7 @@ class Backward {
 
   /// With a backward pass of that part of the exact one's work, which is five of seven products.
   double work_of(double part) const {
-    const Shape& s = problem_.shape;
-    const planner::HeadShape head{.readers = s.readers(),
-                                  .queries = s.queries,
-                                  .keys = s.keys,
-                                  .head_size = s.head_size,
-                                  .value_size = s.value_size,
-                                  .is_causal = problem_.mask.is_causal};
-    return planner::exact_flops(head) * (2 + 5 * part) / 7;
+    return planner::exact_flops(head_shape(problem_)) * (2 + 5 * part) / 7;
   }
 
   clustered::Saved<E> clustered_saved(std::int64_t head) const {
