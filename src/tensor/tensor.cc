@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/large_pages.h"
 #include "tensor/visit.h"
 
 namespace loipe {
@@ -55,7 +56,11 @@ std::string to_string(const TensorType& type) {
   return std::string(to_string(type.dtype)) + to_string(type.shape);
 }
 
-Tensor::Tensor(TensorType type) : type_(std::move(type)), storage_((type_.byte_size() + 63) / 64) {}
+Tensor::Tensor(TensorType type) : type_(std::move(type)) {
+  storage_.reserve((type_.byte_size() + 63) / 64);
+  ask_for_large_pages(storage_.data(), type_.byte_size());
+  storage_.resize((type_.byte_size() + 63) / 64);
+}
 
 std::span<const std::byte> Tensor::bytes() const {
   return {reinterpret_cast<const std::byte*>(storage_.data()), type_.byte_size()};

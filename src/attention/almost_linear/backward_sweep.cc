@@ -16,6 +16,7 @@ BackwardSweep<E>::BackwardSweep(const BackwardProblem<E>& backward, int threads,
   of_denominators_ = arena.take<E>(s.heads * s.queries);
   of_centre_queries_ = arena.take<double>(s.heads * g().query_chunks * s.head_size);
   of_centre_keys_ = arena.take<double>(s.kv_heads * g().key_chunks * s.head_size);
+  shares_ = arena.take<E>(s.kv_heads * s.head_size);
   Arena one_thread;
   take(one_thread);
   memory_ = ThreadMemory(arena, one_thread.used(), threads);
@@ -41,43 +42,47 @@ void BackwardSweep<E>::run(const Parallel& parallel) {
   const InputCotangents<E>& results = backward_.results;
   const bool has_keys = results.k || results.v, has_pairs = g().is_causal();
   sweep_.prepare(parallel);
-  for_each(parallel, s.heads * g().query_chunks,
-           [&](std::int64_t task, int) { compute_rows(task / g().query_chunks, task % g().query_chunks); });
   if (results.q || (has_keys && has_pairs))
     sweep_.over_queries(
         parallel,
-        [&](std::int64_t key_head, std::int64_t chunk, bool continues, E* state, int thread) {
+        [&](const Addition& keys, int thread) {
           Arena own = memory_.of(thread);
-          sweep_.add_keys(key_head, chunk, continues, state, take(own).keys);
+          sweep_.add_keys(keys, take(own).keys);
         },
-        [&](std::int64_t key_head, std::int64_t chunk, const E* state, const E*, int thread) {
+        [&](const Reading& queries, int thread) {
           Arena own = memory_.of(thread);
-          run_queries(key_head, chunk, state, take(own));
+          run_queries(queries, take(own));
         });
+  else
+    for_each(parallel, s.heads * g().query_chunks, [&](std::int64_t task, int) {
+      const std::int64_t begin = task / s.heads * g().chunk, end = std::min(begin + g().chunk, s.queries);
+      for (std::int64_t first = begin; first < end; first += g().lanes) compute_rows(task % s.heads, first);
+    });
   if (!has_keys) return;
   sweep_.over_keys(
       parallel,
-      [&](std::int64_t key_head, std::int64_t chunk, bool continues, E* state, int thread) {
+      [&](const Addition& queries, int thread) {
         Arena own = memory_.of(thread);
-        add_queries(key_head, chunk, continues, state, take(own));
+        add_queries(queries, take(own));
       },
-      [&](std::int64_t key_head, std::int64_t chunk, const E* state, const E* value_state, int thread) {
+      [&](const Reading& keys, int thread) {
         Arena own = memory_.of(thread);
-        run_keys(key_head, chunk, state, value_state, take(own));
+        run_keys(keys, take(own));
       });
   if (wants_centre()) share_centre(parallel);
 }
 
+/// The numbers of a panel's rows, and what they add to the sums of their chunk.
 template <class E>
-void BackwardSweep<E>::compute_rows(std::int64_t head, std::int64_t chunk) const {
+void BackwardSweep<E>::compute_rows(std::int64_t head, std::int64_t first) const {
   const Problem<E>& p = g().problem;
   const Rows<const E>& of_lse = backward_.cotangents.lse;
-  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, p.shape.queries);
-  for (std::int64_t i = begin; i < end; ++i) compute_row(head, i);
+  const std::int64_t end = std::min(first + g().lanes, p.shape.queries);
+  for (std::int64_t i = first; i < end; ++i) compute_row(head, i);
   if (!of_lse || !wants_centre()) return;
-  double* const sums = of_centre_queries_ + (head * g().query_chunks + chunk) * p.shape.head_size;
-  std::fill(sums, sums + p.shape.head_size, 0.0);
-  for (std::int64_t i = begin; i < end; ++i) {
+  double* const sums = of_centre_queries_ + (head * g().query_chunks + first / g().chunk) * p.shape.head_size;
+  if (first % g().chunk == 0) std::fill(sums, sums + p.shape.head_size, 0.0);
+  for (std::int64_t i = first; i < end; ++i) {
     if (!sweep_.centres.has_keys(p.shape.key_head(head), i)) continue;
     const double factor = p.scale * static_cast<double>(get(of_lse, head, i, 0));
     for (std::int64_t c = 0; c < p.shape.head_size; ++c)
@@ -119,31 +124,40 @@ void BackwardSweep<E>::load_queries(std::int64_t head, std::int64_t first, const
 
 /// state (+)= sum over the chunk's queries, of all heads that read the key head, of F (dN, dden).
 template <class E>
-void BackwardSweep<E>::add_queries(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
-                                   const Memory& m) const {
+void BackwardSweep<E>::add_queries(const Addition& a, const Memory& m) const {
   const std::int64_t readers = g().problem.shape.readers();
-  for (std::int64_t head = key_head * readers; head < (key_head + 1) * readers; ++head) {
+  StateSum<E> to = a.to;
+  for (std::int64_t head = a.key_head * readers; head < (a.key_head + 1) * readers; ++head) {
     for (std::int64_t panel = 0; panel < g().panels; ++panel) {
       const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, panel);
-      load_queries(head, chunk * g().chunk + panel * g().lanes, queries, m);
+      load_queries(head, a.chunk * g().chunk + panel * g().lanes, queries, m);
       m.keys.operands[panel] = {queries.x, nullptr, queries.d_blocks,
                                 queries.d + g().panel_of(g().value_size)};
     }
-    sweep_.features.add_to_state(m.keys.operands, g().panels, continues || head > key_head * readers, state,
-                                 m.keys.features);
+    sweep_.features.add_to_state(m.keys.operands, g().panels, to, m.keys.features);
+    to.continues = true;
   }
 }
 
 template <class E>
-void BackwardSweep<E>::run_queries(std::int64_t key_head, std::int64_t chunk, const E* state,
-                                   const Memory& m) const {
+void BackwardSweep<E>::prefetch_keys(std::int64_t key_head, std::int64_t first) const {
+  sweep_.packing.prefetch(backward_.results.k, key_head, first, g().problem.shape.keys);
+  sweep_.packing.prefetch(backward_.results.v, key_head, first, g().problem.shape.keys);
+}
+
+template <class E>
+void BackwardSweep<E>::run_queries(const Reading& r, const Memory& m) const {
   const Shape& s = g().problem.shape;
+  const std::int64_t key_head = r.key_head, chunk = r.chunk;
+  const E* const state = r.has_state ? r.before.state : nullptr;
   const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.queries);
   const bool has_pairs = g().is_causal() && begin < s.keys;
   if (has_pairs) {
     sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
     std::fill(m.dk, m.dk + g().chunk * g().size, E{0});
     std::fill(m.dv, m.dv + g().chunk * g().value_size, E{0});
+    for (std::int64_t panel = 0; panel < g().panels; ++panel)
+      prefetch_keys(key_head, begin + panel * g().lanes);
   }
   for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
     for (std::int64_t first = begin; first < end; first += g().lanes) run_query_panel(head, first, state, m);
@@ -155,7 +169,9 @@ void BackwardSweep<E>::run_query_panel(std::int64_t head, std::int64_t first, co
                                        const Memory& m) const {
   const std::int64_t key_head = g().problem.shape.key_head(head);
   const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, 0);
+  compute_rows(head, first);
   load_queries(head, first, queries, m);
+  sweep_.packing.prefetch(backward_.results.q, head, first, g().problem.shape.queries);
   std::fill(m.d_x, m.d_x + g().panel_of(g().size), E{0});
   const bool has_q{backward_.results.q}, has_k{backward_.results.k}, has_v{backward_.results.v};
   if (state != nullptr && has_q)
@@ -194,28 +210,30 @@ void BackwardSweep<E>::finish_queries(std::int64_t head, std::int64_t first, con
 
 /// F_k R gives dV, V R^T the features' share of dK; near queries what the window corrects.
 template <class E>
-void BackwardSweep<E>::run_keys(std::int64_t key_head, std::int64_t chunk, const E* state,
-                                const E* value_state, const Memory& m) const {
+void BackwardSweep<E>::run_keys(const Reading& r, const Memory& m) const {
+  const std::int64_t key_head = r.key_head, chunk = r.chunk;
   const bool has_k{backward_.results.k}, has_v{backward_.results.v};
   const std::int64_t size = g().panel_of(g().size), value_size = g().panel_of(g().value_size);
   sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
   for (std::int64_t panel = 0; panel < g().panels; ++panel) {
     const KeyPanel<E> keys = sweep_.packing.keys_at(m.keys.panels, panel);
+    prefetch_keys(key_head, chunk * g().chunk + panel * g().lanes);
     const typename FeatureMaps<E>::Operand operand{keys.x, keys.admitted(g().value_size, g().lanes), nullptr,
                                                    nullptr};
     std::fill(m.d_x, m.d_x + size, E{0});
     std::fill(m.d_v, m.d_v + value_size, E{0});
-    if (state != nullptr && has_k)
-      sweep_.features.differentiate(state, keys.v, operand, m.d_x, m.keys.features);
-    if (state != nullptr && has_v)
-      sweep_.features.apply_state(value_state, sweep_.states.value_features(), operand, g().value_size, false,
-                                  m.d_v, m.keys.features);
+    if (r.has_state && has_k)
+      sweep_.features.differentiate(r.before.state, keys.v, operand, m.d_x, m.keys.features);
+    if (r.has_state && has_v)
+      sweep_.features.apply_state(r.before.values, sweep_.states.value_features(), operand, g().value_size,
+                                  false, m.d_v, m.keys.features);
     g().kernels.transpose(m.d_x, g().lanes, m.dk + panel * size, g().size, g().size, g().lanes);
     g().kernels.transpose(m.d_v, g().lanes, m.dv + panel * value_size, g().value_size, g().value_size,
                           g().lanes);
   }
   if (g().approximation.window > 0) add_near_queries(key_head, chunk, m);
   finish_keys(key_head, chunk, g().is_causal() && chunk < g().query_chunks, m);
+  if (wants_centre()) sum_keys(key_head, chunk);
 }
 
 /// Pairs of the chunk's keys with near queries, those of their own chunk excepted when causal.
@@ -293,46 +311,54 @@ bool BackwardSweep<E>::wants_centre() const {
   return backward_.results.k && g().approximation.is_centred && g().approximation.gradient != Gradient::paper;
 }
 
+/// Sums the finished rows of dK of a chunk; those of keys that the key mask excludes are 0.
+template <class E>
+void BackwardSweep<E>::sum_keys(std::int64_t key_head, std::int64_t chunk) const {
+  const Shape& s = g().problem.shape;
+  const Rows<E>& dk = backward_.results.k;
+  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.keys);
+  double* const sums = of_centre_keys_ + (key_head * g().key_chunks + chunk) * s.head_size;
+  std::fill(sums, sums + s.head_size, 0.0);
+  if (dk.column_stride == 1)
+    return g().kernels.sum_rows(dk.at(key_head, begin), dk.row_stride, end - begin, s.head_size, sums);
+  for (std::int64_t j = begin; j < end; ++j)
+    for (std::int64_t c = 0; c < s.head_size; ++c)
+      sums[c] += static_cast<double>(dk.at(key_head, j)[c * dk.column_stride]);
+}
+
 /// centre = mean of keys: each gets 1 / count of sum over queries of dlse scale q - sum over keys of
 /// dL/d(k - centre).
 template <class E>
 void BackwardSweep<E>::share_centre(const Parallel& parallel) const {
   const Shape& s = g().problem.shape;
-  const Rows<E>& dk = backward_.results.k;
-  const auto for_each_key = [&](std::int64_t key_head, std::int64_t chunk, auto&& body) {
-    const std::uint8_t* const is_admitted = key_mask_at(g().problem.mask, key_head, 0);
-    for (std::int64_t j = chunk * g().chunk; j < std::min((chunk + 1) * g().chunk, s.keys); ++j)
-      if (is_admitted == nullptr || is_admitted[j] != 0) body(dk.at(key_head, j));
-  };
   const std::int64_t chunks = g().key_chunks;
-  for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int) {
-    double* const sums = of_centre_keys_ + task * s.head_size;
-    std::fill(sums, sums + s.head_size, 0.0);
-    for_each_key(task / chunks, task % chunks, [&](const E* row) {
-      for (std::int64_t c = 0; c < s.head_size; ++c)
-        sums[c] += static_cast<double>(row[c * dk.column_stride]);
-    });
-  });
-  for (std::int64_t h = 0; h < s.kv_heads && chunks > 0; ++h) {
-    double* const total = of_centre_keys_ + h * chunks * s.head_size;  // of the first chunk on
+  for_each(parallel, s.kv_heads, [&](std::int64_t h, int) {
     for (std::int64_t c = 0; c < s.head_size; ++c) {
       double sum = 0;
-      for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum -= total[chunk * s.head_size + c];
+      for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
+        sum -= of_centre_keys_[(h * chunks + chunk) * s.head_size + c];
       for (std::int64_t i = 0; backward_.cotangents.lse && i < s.readers() * g().query_chunks; ++i)
         sum += of_centre_queries_[(h * s.readers() * g().query_chunks + i) * s.head_size + c];
-      total[c] = sum / static_cast<double>(std::max<std::int64_t>(sweep_.centres.admitted(h), 1));
+      shares_[h * s.head_size + c] =
+          static_cast<E>(sum / static_cast<double>(std::max<std::int64_t>(sweep_.centres.admitted(h), 1)));
     }
-  }
-  for_each(parallel, s.kv_heads * chunks, [&](std::int64_t task, int) {
-    const double* const share = of_centre_keys_ + task / chunks * chunks * s.head_size;
-    const auto add = [&](auto stride) {
-      for_each_key(task / chunks, task % chunks, [&](E* row) {
-        for (std::int64_t c = 0; c < s.head_size; ++c) row[c * stride] += static_cast<E>(share[c]);
-      });
-    };
-    if (dk.column_stride == 1) add(std::integral_constant<std::int64_t, 1>{});
-    else add(dk.column_stride);
   });
+  for_each(parallel, s.kv_heads * chunks,
+           [&](std::int64_t task, int) { add_share(task / chunks, task % chunks); });
+}
+
+template <class E>
+void BackwardSweep<E>::add_share(std::int64_t key_head, std::int64_t chunk) const {
+  const Shape& s = g().problem.shape;
+  const Rows<E>& dk = backward_.results.k;
+  const E* const share = shares_ + key_head * s.head_size;
+  const std::uint8_t* const is_admitted = key_mask_at(g().problem.mask, key_head, 0);
+  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.keys);
+  if (is_admitted == nullptr && dk.column_stride == 1)
+    return g().kernels.add_row(dk.at(key_head, begin), dk.row_stride, end - begin, s.head_size, share);
+  for (std::int64_t j = begin; j < end; ++j)
+    for (std::int64_t c = 0; (is_admitted == nullptr || is_admitted[j] != 0) && c < s.head_size; ++c)
+      dk.at(key_head, j)[c * dk.column_stride] += share[c];
 }
 
 template class BackwardSweep<float>;

@@ -25,6 +25,9 @@ class BackwardSweep {
   void run(const Parallel& parallel);
 
  private:
+  using Addition = typename Sweep<E>::Addition;
+  using Reading = typename Sweep<E>::Reading;
+
   /// What a thread works in.
   struct Memory {
     typename Sweep<E>::KeyMemory keys;
@@ -37,21 +40,22 @@ class BackwardSweep {
   const Geometry<E>& g() const { return sweep_.geometry; }
   Memory take(Arena& arena) const;
 
-  void compute_rows(std::int64_t head, std::int64_t chunk) const;
+  void compute_rows(std::int64_t head, std::int64_t first) const;
   void compute_row(std::int64_t head, std::int64_t i) const;
   void load_queries(std::int64_t head, std::int64_t first, const QueryPanel<E>& to, const Memory& m) const;
-  void add_queries(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
-                   const Memory& m) const;
-  void run_queries(std::int64_t key_head, std::int64_t chunk, const E* state, const Memory& m) const;
+  void add_queries(const Addition& addition, const Memory& m) const;
+  void prefetch_keys(std::int64_t key_head, std::int64_t first) const;
+  void run_queries(const Reading& reading, const Memory& m) const;
   void run_query_panel(std::int64_t head, std::int64_t first, const E* state, const Memory& m) const;
   void finish_queries(std::int64_t head, std::int64_t first, const Memory& m) const;
-  void run_keys(std::int64_t key_head, std::int64_t chunk, const E* state, const E* value_state,
-                const Memory& m) const;
+  void run_keys(const Reading& reading, const Memory& m) const;
   void add_near_queries(std::int64_t key_head, std::int64_t chunk, const Memory& m) const;
   void finish_keys(std::int64_t key_head, std::int64_t chunk, bool continues, const Memory& m) const;
   void add_rows(const Rows<E>& to, std::int64_t key_head, std::int64_t first, const E* rows,
                 std::int64_t columns, std::int64_t width, bool continues) const;
   bool wants_centre() const;
+  void sum_keys(std::int64_t key_head, std::int64_t chunk) const;
+  void add_share(std::int64_t key_head, std::int64_t chunk) const;
   void share_centre(const Parallel& parallel) const;
 
   const BackwardProblem<E> backward_;
@@ -59,6 +63,7 @@ class BackwardSweep {
   E *reciprocals_, *of_denominators_;  ///< [heads][queries]: 1 / den, dL/dden
   double* of_centre_queries_;          ///< [heads][query_chunks][head_size]: sum of dL/dlse scale q
   double* of_centre_keys_;             ///< [kv_heads][key_chunks][head_size]: sum of dL/d(k - centre)
+  E* shares_;                          ///< [kv_heads][head_size]: of each key in what reaches the centre
   ThreadMemory memory_;
 };
 

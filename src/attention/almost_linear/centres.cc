@@ -31,15 +31,18 @@ void Centres<E>::sum(std::int64_t key_head, std::int64_t part) {
   std::fill(sums, sums + g_.head_size, 0.0);
   count = 0;
   const std::int64_t end = std::min((part + 1) * kKeysOfPart, p.shape.keys);
-  const auto add = [&](const E* row, auto stride) {
-    for (std::int64_t c = 0; c < p.shape.head_size; ++c) sums[c] += static_cast<double>(row[c * stride]);
-  };
-  for (std::int64_t j = part * kKeysOfPart; j < end; ++j) {
+  const std::int64_t begin = part * kKeysOfPart;
+  if (is_admitted == nullptr && p.k.column_stride == 1) {
+    count = end - begin;
+    if (g_.approximation.is_centred)
+      g_.kernels.sum_rows(p.k.at(key_head, begin), p.k.row_stride, count, p.shape.head_size, sums);
+    return;
+  }
+  for (std::int64_t j = begin; j < end; ++j) {
     if (is_admitted != nullptr && is_admitted[j] == 0) continue;
     ++count;
-    if (!g_.approximation.is_centred) continue;
-    if (p.k.column_stride == 1) add(p.k.at(key_head, j), std::integral_constant<std::int64_t, 1>{});
-    else add(p.k.at(key_head, j), p.k.column_stride);
+    for (std::int64_t c = 0; g_.approximation.is_centred && c < p.shape.head_size; ++c)
+      sums[c] += static_cast<double>(get(p.k, key_head, j, c));
   }
 }
 

@@ -5,6 +5,14 @@
 
 namespace loipe::attention::almost_linear {
 
+/// Where a sum goes.
+template <class E>
+struct StateSum {
+  E* state;          ///< [features][pitch]
+  bool continues;    ///< it is added to what is there
+  const E* weights;  ///< [features], of what is added to the state; null: 1
+};
+
 /// Products of the features of tokens with states, [features][pitch]. Features exist only for a few rows and
 /// tokens at a time: those of low degree, which others are made of, and kRows of the highest degree.
 template <class E>
@@ -27,9 +35,8 @@ class FeatureMaps {
     const E* blocks;    ///< column blocks
     const E* last;      ///< [lanes], the last column
   };
-  /// state (+)= sum over tokens of F (columns, last).
-  void add_to_state(const Operand* panels, std::int64_t count, bool accumulate, E* state,
-                    const Memory& m) const;
+  /// state (+)= weights times sum over tokens of F (columns, last).
+  void add_to_state(const Operand* panels, std::int64_t count, const StateSum<E>& to, const Memory& m) const;
 
   /// out[r][lanes] (+)= sum over features f < features of state[f][r] F[f][lanes], for r < rows; `features`
   /// is all of them or those of low degree.

@@ -26,13 +26,13 @@ class ForwardSweep {
     if (results.guarded_rows != nullptr) std::fill_n(results.guarded_rows, s.kv_heads, 0);
     sweep_.over_queries(
         parallel,
-        [&](std::int64_t key_head, std::int64_t chunk, bool continues, E* state, int thread) {
+        [&](const typename Sweep<E>::Addition& keys, int thread) {
           Arena own = memory_.of(thread);
-          sweep_.add_keys(key_head, chunk, continues, state, take(own).keys);
+          sweep_.add_keys(keys, take(own).keys);
         },
-        [&](std::int64_t key_head, std::int64_t chunk, const E* state, const E*, int thread) {
+        [&](const typename Sweep<E>::Reading& queries, int thread) {
           Arena own = memory_.of(thread);
-          run_chunk(results, key_head, chunk, state, take(own));
+          run_chunk(results, queries, take(own));
         });
   }
 
@@ -56,19 +56,22 @@ class ForwardSweep {
     return m;
   }
 
-  void run_chunk(const ForwardResults<E>& results, std::int64_t key_head, std::int64_t chunk, const E* state,
+  void run_chunk(const ForwardResults<E>& results, const typename Sweep<E>::Reading& r,
                  const Memory& m) const {
     const Shape& s = g().problem.shape;
+    const std::int64_t key_head = r.key_head, chunk = r.chunk;
     const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.queries);
     const QueryPanel<E> queries = sweep_.packing.queries_at(m.queries, 0);
     if (g().is_causal()) sweep_.load_keys_of_chunk(key_head, chunk, m.keys);
     for (std::int64_t head = key_head * s.readers(); head < (key_head + 1) * s.readers(); ++head)
       for (std::int64_t first = begin; first < end; first += g().lanes) {
         sweep_.packing.load_queries(head, first, false, queries, m.keys.scratch);
+        sweep_.packing.prefetch(results.o, head, first, s.queries);
         std::fill(m.numerators, m.numerators + g().panel_of(g().pitch), E{0});
-        if (state != nullptr)
-          sweep_.features.apply_state(state, g().table.count(), {queries.x, nullptr, nullptr, nullptr},
-                                      g().pitch, true, m.numerators, m.keys.features);
+        if (r.has_state)
+          sweep_.features.apply_state(r.before.state, g().table.count(),
+                                      {queries.x, nullptr, nullptr, nullptr}, g().pitch, true, m.numerators,
+                                      m.keys.features);
         sweep_.for_each_key_panel(
             key_head, first, m.keys,
             [&](const typename PairTiles<E>::Tile& tile, const KeyPanel<E>& keys, std::int64_t) {
@@ -93,9 +96,8 @@ class ForwardSweep {
       if (has_keys) m.reciprocals[t] = 1 / denominator;
       if (results.denominator) set(results.denominator, head, first + t, 0, denominator);
       if (!results.lse) continue;
-      const double lse = std::log(static_cast<double>(denominator)) + shift(head, first + t);
       set(results.lse, head, first + t, 0,
-          has_keys ? static_cast<E>(lse) : -std::numeric_limits<E>::infinity());
+          has_keys ? std::log(denominator) + shift(head, first + t) : -std::numeric_limits<E>::infinity());
     }
     if (guarded > 0 && results.guarded_rows != nullptr)
       std::atomic_ref(results.guarded_rows[key_head]) += guarded;
@@ -106,13 +108,14 @@ class ForwardSweep {
   }
 
   /// scale <q, centre>.
-  double shift(std::int64_t head, std::int64_t i) const {
+  E shift(std::int64_t head, std::int64_t i) const {
     const Problem<E>& p = g().problem;
     const E* const centre = sweep_.centres.centre(p.shape.key_head(head));
-    double sum = 0;
-    for (std::int64_t c = 0; c < p.shape.head_size; ++c)
-      sum += static_cast<double>(get(p.q, head, i, c)) * static_cast<double>(centre[c]);
-    return p.scale * sum;
+    E sum = 0;
+    if (p.q.column_stride == 1) sum = g().kernels.dot(p.q.at(head, i), centre, p.shape.head_size);
+    else
+      for (std::int64_t c = 0; c < p.shape.head_size; ++c) sum += get(p.q, head, i, c) * centre[c];
+    return static_cast<E>(p.scale) * sum;
   }
 
   Sweep<E> sweep_;

@@ -24,6 +24,7 @@ class MonomialTable {
   Monomials monomials_;
   std::int64_t count_, low_;
   std::ptrdiff_t* starts_;
+  std::int32_t *coordinates_, *parents_;  ///< [count]
   T* multiplicities_;
   std::uint8_t* powers_;  ///< [count]: of the first variable
 };

@@ -57,15 +57,15 @@ void PairTiles<E>::differentiate(const Tile& tile, const QueryPanel<E>& q, const
                                  const Sums& sums, const Memory& m) const {
   weigh(tile, q, k, true, m);
   if (sums.v != nullptr)
-    g_.kernels.multiply_tokens(
-        {sums.v, g_.value_size, m.weights, 0, q.d_blocks, 0, g_.lanes, g_.value_size, 1, true, nullptr, 0});
+    g_.kernels.multiply_tokens({sums.v, g_.value_size, m.weights, 0, q.d_blocks, 0, g_.lanes, g_.value_size,
+                                1, true, nullptr, nullptr, 0});
   if (sums.q == nullptr && sums.k == nullptr) return;
   g_.kernels.multiply_columns({m.products, k.v, g_.lanes, q.d, m.slopes, g_.lanes, g_.pitch, false});
   if (sums.q != nullptr)
     g_.kernels.multiply_rows({sums.q, k.x, g_.lanes, m.products, nullptr, g_.coordinates(), g_.lanes, true});
   if (sums.k != nullptr)
     g_.kernels.multiply_tokens(
-        {sums.k, g_.size, m.products, 0, q.x_blocks, 0, g_.lanes, g_.size, 1, true, nullptr, 0});
+        {sums.k, g_.size, m.products, 0, q.x_blocks, 0, g_.lanes, g_.size, 1, true, nullptr, nullptr, 0});
 }
 
 template class PairTiles<float>;

@@ -126,6 +126,14 @@ E* PanelPacking<E>::unproject(std::int64_t key_head, E* coordinates, E* scratch)
 }
 
 template <class E>
+void PanelPacking<E>::prefetch(const Rows<E>& to, std::int64_t head, std::int64_t first,
+                               std::int64_t tokens) const {
+  if (!to) return;
+  const std::int64_t count = count_at(first, tokens);
+  for (std::int64_t t = 0; t < count; ++t) __builtin_prefetch(to.at(head, first + t), 1);
+}
+
+template <class E>
 void PanelPacking<E>::store(const E* in, std::int64_t width, const Rows<E>& to, std::int64_t head,
                             std::int64_t first, std::int64_t tokens, std::int64_t columns, E* scratch) const {
   const std::int64_t count = count_at(first, tokens);

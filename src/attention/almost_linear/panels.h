@@ -49,6 +49,8 @@ class PanelPacking {
   E* unproject(std::int64_t key_head, E* coordinates, E* scratch) const;
   /// Times the scale, for [head_size][lanes].
   void scale(E* lanes) const { g_.kernels.adjust(lanes, g_.head_size, nullptr, scales_); }
+  /// For rows of a panel that are to be written or added to after the work on it.
+  void prefetch(const Rows<E>& to, std::int64_t head, std::int64_t first, std::int64_t tokens) const;
   /// Writes tokens first .. of what is [columns][lanes]; `width` is the padded count of columns.
   void store(const E* in, std::int64_t width, const Rows<E>& to, std::int64_t head, std::int64_t first,
              std::int64_t tokens, std::int64_t columns, E* scratch) const;

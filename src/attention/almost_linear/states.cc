@@ -25,12 +25,16 @@ States<E>::States(const Geometry<E>& geometry, bool has_values, Arena& arena) : 
   wave_ = std::clamp<std::int64_t>(fitting / group_, 1, std::min(divide_up(kTasks, group_), chunks));
   const bool has_own = has_values && degree_ != a.degree;
   value_features_ = degree_ != a.degree ? g_.table.low() : g_.table.count();
-  running_ = arena.take<E>(group_ * g_.state_size());
-  slots_ = arena.take<E>(group_ * wave_ * g_.state_size());
-  value_slots_ = arena.take<E>(has_own ? group_ * wave_ * value_features_ * g_.pitch : 0);
-  if (!has_own) value_slots_ = nullptr;
+  const auto take = [&](std::int64_t states, std::int64_t size) {
+    return arena.take<E>(group_ * states * size);
+  };
+  running_ = take(1, g_.state_size());
+  slots_ = take(wave_, g_.state_size());
+  value_running_ = take(has_own ? 1 : 0, value_features_ * g_.pitch);
+  value_slots_ = take(has_own ? wave_ : 0, value_features_ * g_.pitch);
   weights_ = arena.take<E>(kv_heads * g_.table.count());
   value_weights_ = arena.take<E>(has_own ? kv_heads * value_features_ : 0);
+  if (!has_own) value_running_ = nullptr;
 }
 
 /// P has the weights a_p p! / beta!, its antiderivative a_{p-1} / p instead of a_p (its constant is of no
@@ -47,7 +51,7 @@ void States<E>::fill() {
       E& weight = weights_[h * g_.table.count() + f];
       if (degree_ == a.degree) weight = static_cast<E>(of_p[p]) * multiplicity;
       else weight = p > 0 ? static_cast<E>(of_p[p - 1] / p) * multiplicity : E{0};
-      if (value_slots_ != nullptr && f < value_features_)
+      if (has_own() && f < value_features_)
         value_weights_[h * value_features_ + f] = static_cast<E>(of_p[p]) * multiplicity;
     }
   }
@@ -56,6 +60,7 @@ void States<E>::fill() {
 template <class E>
 void States<E>::clear(std::int64_t heads) {
   std::fill(running_, running_ + heads * g_.state_size(), E{0});
+  if (has_own()) std::fill(value_running_, value_running(heads), E{0});
 }
 
 template <class E>
@@ -68,30 +73,25 @@ void States<E>::for_each_part(const Parallel& parallel, std::int64_t heads, Body
   });
 }
 
-/// What the slot holds goes into the running sum, if it counts, and the running sum of before, times the
-/// weights, into the slot.
 template <class E>
-void States<E>::exchange(const Part& part, std::int64_t key_head, std::int64_t position, bool counts) {
-  const std::int64_t at = part.first * g_.pitch;
-  E* const running = running_ + part.head * g_.state_size() + at;
-  if (value_slots_ != nullptr) {
-    E* const values = value_slot(part.head, position) + at;
-    const E* const weights = value_weights_ + key_head * value_features_ + part.first;
-    for (std::int64_t row = 0; row < std::min(part.end, value_features_) - part.first; ++row)
-      for (std::int64_t c = row * g_.pitch; c < (row + 1) * g_.pitch; ++c)
-        values[c] = running[c] * weights[row];
-  }
-  g_.kernels.exchange({running, slot(part.head, position) + at,
-                       weights_ + key_head * g_.table.count() + part.first, part.end - part.first, g_.pitch,
-                       counts});
+void States<E>::step(const Part& part, const Step& s) {
+  const std::int64_t at = part.first * g_.pitch, values = std::min(part.end, value_features_) - part.first;
+  E* const slot = this->slot(part.head, s.position) + at;
+  const E* const added = s.is_added ? slot : nullptr;
+  if (has_own() && values > 0)
+    g_.kernels.step_state({value_running(part.head) + at, added,
+                           s.is_kept ? value_slot(part.head, s.position) + at : nullptr,
+                           value_weights_ + s.key_head * value_features_ + part.first, values, g_.pitch});
+  g_.kernels.step_state({running_ + part.head * g_.state_size() + at, added, s.is_kept ? slot : nullptr,
+                         weights(s.key_head) + part.first, part.end - part.first, g_.pitch});
 }
 
 template <class E>
 void States<E>::scan(const Parallel& parallel, const Scan& s) {
   for_each_part(parallel, s.heads, [&](const Part& part) {
-    for (std::int64_t step = 0; step < s.chunks; ++step) {
-      const std::int64_t position = s.is_reversed ? s.chunks - 1 - step : step;
-      exchange(part, s.key_head + part.head, position, position >= s.first && position < s.end);
+    for (std::int64_t i = 0; i < s.chunks; ++i) {
+      const std::int64_t position = s.is_reversed ? s.chunks - 1 - i : i;
+      step(part, {s.key_head + part.head, position, position >= s.first && position < s.end, true});
     }
   });
 }
@@ -99,12 +99,8 @@ void States<E>::scan(const Parallel& parallel, const Scan& s) {
 template <class E>
 void States<E>::total(const Parallel& parallel, const Scan& s) {
   for_each_part(parallel, s.heads, [&](const Part& part) {
-    E* const running = running_ + part.head * g_.state_size();
-    for (std::int64_t position = s.first; position < s.end; ++position) {
-      const E* const slot = this->slot(part.head, position);
-      for (std::int64_t i = part.first * g_.pitch; i < part.end * g_.pitch; ++i) running[i] += slot[i];
-    }
-    exchange(part, s.key_head + part.head, 0, false);
+    for (std::int64_t position = s.first; position < s.end; ++position)
+      step(part, {s.key_head + part.head, position, true, false});
   });
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "attention/almost_linear/feature_maps.h"
 #include "attention/almost_linear/pair_tiles.h"
 #include "attention/almost_linear/states.h"
 
@@ -56,30 +55,43 @@ class Sweep {
                         packing.keys_at(m.panels, panel), m.scratch);
   }
 
+  /// A chunk to add to a state. Is_loaded: it has just been read on this thread, and its panels are still in
+  /// the thread's memory.
+  struct Addition {
+    std::int64_t key_head, chunk;
+    StateSum<E> to;
+    bool is_loaded;
+  };
+
+  /// A chunk to read, and the state of what lies before it.
+  struct Reading {
+    std::int64_t key_head, chunk;
+    bool has_state;
+    typename States<E>::View before;
+  };
+
   /// state (+)= sum over the chunk's keys of F (v, 1).
-  void add_keys(std::int64_t key_head, std::int64_t chunk, bool continues, E* state,
-                const KeyMemory& m) const {
-    load_keys_of_chunk(key_head, chunk, m);
+  void add_keys(const Addition& a, const KeyMemory& m) const {
+    if (!a.is_loaded) load_keys_of_chunk(a.key_head, a.chunk, m);
     for (std::int64_t panel = 0; panel < geometry.panels; ++panel) {
       const KeyPanel<E> keys = packing.keys_at(m.panels, panel);
       const E* const admitted = keys.admitted(geometry.value_size, geometry.lanes);
       m.operands[panel] = {keys.x, admitted, keys.blocks, admitted};
     }
-    features.add_to_state(m.operands, geometry.panels, continues, state, m.features);
+    features.add_to_state(m.operands, geometry.panels, a.to, m.features);
   }
 
-  /// Add(key_head, chunk of keys, continues, state, thread) for all chunks of keys whose state is read, and
-  /// read(key_head, chunk of queries, state or null, state with the weights of values, thread) for all chunks
-  /// of queries.
+  /// Add(addition, thread) for all chunks of keys whose state is read, and read(reading, thread) for all
+  /// chunks of queries.
   template <class Add, class Read>
   void over_queries(const Parallel& parallel, Add&& add, Read&& read) {
-    const Cut cut{geometry.key_chunks, geometry.query_chunks, false};
+    const Cut cut{geometry.key_chunks, geometry.query_chunks, false, 1};
     run(parallel, cut, add, read);
   }
   /// The same with keys and queries exchanged: causal states are of later queries.
   template <class Add, class Read>
   void over_keys(const Parallel& parallel, Add&& add, Read&& read) {
-    const Cut cut{geometry.query_chunks, geometry.key_chunks, true};
+    const Cut cut{geometry.query_chunks, geometry.key_chunks, true, geometry.problem.shape.readers()};
     run(parallel, cut, add, read);
   }
 
@@ -112,10 +124,12 @@ class Sweep {
   States<E> states;
 
  private:
-  /// How many chunks add to states and how many read them; if reversed, from the last to the first.
+  /// How many chunks add to states and how many read them; if reversed, from the last to the first. A chunk
+  /// adds as many parts one by one.
   struct Cut {
     std::int64_t adding, reading;
     bool is_reversed;
+    std::int64_t parts;
   };
   template <class Add, class Read>
   void run(const Parallel& parallel, const Cut& cut, Add&& add, Read&& read) {
@@ -123,12 +137,39 @@ class Sweep {
     for (std::int64_t head = 0; head < kv_heads; head += states.group()) {
       const std::int64_t heads = std::min(states.group(), kv_heads - head);
       states.clear(heads);
-      if (geometry.is_causal()) run_waves(parallel, cut, head, heads, add, read);
-      else run_totals(parallel, cut, head, heads, add, read);
+      if (!geometry.is_causal()) run_totals(parallel, cut, head, heads, add, read);
+      else if (fills(heads, parallel.threads)) run_heads(parallel, cut, head, heads, add, read);
+      else run_waves(parallel, cut, head, heads, add, read);
     }
   }
 
-  /// Causal: chunks of keys that lie before, or chunks of queries that lie behind.
+  /// Whether threads that each take whole heads are busy for most of the time.
+  static bool fills(std::int64_t heads, std::int64_t threads) {
+    return heads * 8 >= divide_up(heads, threads) * threads * 7;
+  }
+
+  /// Causal, a head at a time from one end to the other: the state stays in the cache, and a chunk is loaded
+  /// once to be read and added. The sums, and so the bits, are those of waves.
+  template <class Add, class Read>
+  void run_heads(const Parallel& parallel, const Cut& cut, std::int64_t head, std::int64_t heads, Add& add,
+                 Read& read) {
+    const std::int64_t chunks = cut.is_reversed ? std::max(cut.reading, cut.adding) : cut.reading;
+    for_each(parallel, heads, [&](std::int64_t h, int thread) {
+      for (std::int64_t step = 0; step < chunks; ++step) {
+        const std::int64_t chunk = cut.is_reversed ? chunks - 1 - step : step;
+        const bool is_read = chunk < cut.reading, is_added = chunk < cut.adding && step + 1 < chunks;
+        const bool has_state = cut.is_reversed ? chunk + 1 < cut.adding : chunk > 0 && cut.adding > 0;
+        if (is_read) read(Reading{head + h, chunk, has_state, states.running(h)}, thread);
+        if (!is_added) continue;
+        states.add_chunk(head + h, h, cut.parts, [&](const StateSum<E>& to) {
+          add(Addition{head + h, chunk, to, is_read && !cut.is_reversed}, thread);
+        });
+      }
+    });
+  }
+
+  /// Causal, all threads on a few neighbouring chunks of each head: chunks of keys that lie before, or chunks
+  /// of queries that lie behind.
   template <class Add, class Read>
   void run_waves(const Parallel& parallel, const Cut& cut, std::int64_t head, std::int64_t heads, Add& add,
                  Read& read) {
@@ -144,15 +185,14 @@ class Sweep {
                          last = std::clamp(end_adding, first, end);
       for_each(parallel, heads * (last - first), [&](std::int64_t task, int thread) {
         const std::int64_t h = task % heads, chunk = first + task / heads;
-        add(head + h, chunk, false, states.slot(h, chunk - begin), thread);
+        add(Addition{head + h, chunk, {states.slot(h, chunk - begin), false, nullptr}, false}, thread);
       });
       states.scan(parallel, {head, heads, first - begin, last - begin, end - begin, cut.is_reversed});
       const std::int64_t readers = std::clamp(cut.reading, begin, end) - begin;
       for_each(parallel, heads * readers, [&](std::int64_t task, int thread) {
         const std::int64_t h = task % heads, chunk = begin + task / heads;
         const bool has_state = cut.is_reversed ? chunk + 1 < cut.adding : chunk > 0 && cut.adding > 0;
-        read(head + h, chunk, has_state ? states.slot(h, chunk - begin) : nullptr,
-             states.value_slot(h, chunk - begin), thread);
+        read(Reading{head + h, chunk, has_state, states.before(h, chunk - begin)}, thread);
       });
     }
   }
@@ -166,13 +206,12 @@ class Sweep {
       const std::int64_t h = task % heads, share = task / heads;
       const std::int64_t begin = share * cut.adding / shares, end = (share + 1) * cut.adding / shares;
       for (std::int64_t chunk = begin; chunk < end; ++chunk)
-        add(head + h, chunk, chunk > begin, states.slot(h, share), thread);
+        add(Addition{head + h, chunk, {states.slot(h, share), chunk > begin, nullptr}, false}, thread);
     });
     states.total(parallel, {head, heads, 0, shares, 1, false});
     for_each(parallel, heads * cut.reading, [&](std::int64_t task, int thread) {
       const std::int64_t h = task % heads;
-      read(head + h, task / heads, cut.adding > 0 ? states.slot(h, 0) : nullptr, states.value_slot(h, 0),
-           thread);
+      read(Reading{head + h, task / heads, cut.adding > 0, states.running(h)}, thread);
     });
   }
 };

@@ -6,9 +6,7 @@
 #include <memory>
 #include <new>
 
-#ifdef __linux__
-#include <sys/mman.h>
-#endif
+#include "base/large_pages.h"
 
 namespace loipe::cpu {
 
@@ -21,15 +19,9 @@ struct AlignedDelete {
 };
 using AlignedBytes = std::unique_ptr<std::byte, AlignedDelete>;
 
-/// Asks for large pages: a strided walk through a large arena else misses the TLB all the time.
 AlignedBytes allocate(std::size_t bytes) {
   AlignedBytes memory(static_cast<std::byte*>(::operator new(bytes, std::align_val_t{kAlignment})));
-#ifdef __linux__
-  constexpr std::size_t kPage = std::size_t{2} << 20;
-  const auto begin = (reinterpret_cast<std::uintptr_t>(memory.get()) + kPage - 1) / kPage * kPage;
-  const auto end = (reinterpret_cast<std::uintptr_t>(memory.get()) + bytes) / kPage * kPage;
-  if (begin < end) madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
-#endif
+  ask_for_large_pages(memory.get(), bytes);
   return memory;
 }
 

@@ -25,19 +25,20 @@ struct Monomials {
   /// [degree + 1][size + 1]: the first monomial of degree p with first index >= j; at j = size the end of
   /// degree p. Degree 0 is one monomial, the constant, of every suffix.
   const std::ptrdiff_t* starts;
+  /// Of each monomial but the constant, its first index j and its parent, the monomial that x_j is times.
+  const std::int32_t *coordinates, *parents;
 
   std::ptrdiff_t start(int p, std::ptrdiff_t j) const { return starts[p * (size + 1) + j]; }
   std::ptrdiff_t end(int p) const { return start(p, size); }
 };
 
-/// out[f - first] = monomial f of x for first <= f < first + count, all of degree p >= 1.
+/// out[f - first] = monomial f of x for first <= f < first + count, all of one degree, at least 1.
 template <class T>
 struct Expansion {
   const Monomials* monomials;
-  int p;
   std::ptrdiff_t first, count;
   const T* x;    ///< [size][lanes]
-  const T* low;  ///< [monomials of degree < p][lanes]
+  const T* low;  ///< [monomials of lower degree][lanes]
   T* out;        ///< [count][lanes]
 };
 
@@ -67,7 +68,22 @@ struct LaneProduct {
   bool accumulate;
 };
 
-/// out[r][c] = sum over panels p and their lanes t of a_p[r][t] b_p[t][c], added to out if `accumulate`.
+/// out[r][lanes] += sum over first <= f < first + count of a[f - first][r] (monomial f of x)[lanes]; the
+/// monomials, of one degree, are made on the way from those of lower degree.
+template <class T>
+struct FeatureProduct {
+  T* out;
+  const T* a;
+  std::ptrdiff_t stride;  ///< of the rows of a
+  std::ptrdiff_t rows;
+  const Monomials* monomials;
+  std::ptrdiff_t first, count;
+  const T* x;
+  const T* low;
+};
+
+/// out[r][c] = sum over panels p and their lanes t of a_p[r][t] b_p[t][c], added to out if `accumulate`;
+/// with weights out[r][c] += weights[r] (this sum).
 template <class T>
 struct TokenProduct {
   T* out;
@@ -78,7 +94,8 @@ struct TokenProduct {
   std::ptrdiff_t b_panel;
   std::ptrdiff_t rows, columns, panels;
   bool accumulate;
-  const T* last;  ///< numbers of column `columns`, lanes of panel p at last + p last_panel; null: none
+  const T* weights;  ///< [rows]; null: none
+  const T* last;     ///< numbers of column `columns`, lanes of panel p at last + p last_panel; null: none
   std::ptrdiff_t last_panel;
 };
 
@@ -100,14 +117,15 @@ struct PairWeights {
   T* slopes;              ///< [keys][lanes], derivatives by x; not scores
 };
 
-/// Of each row and column, slot becomes running times the row's weight, and running grows by what was in the
-/// slot if that counts.
+/// Of each row and column, running grows by the row's weight times what is added; before is what it was, and
+/// may be the memory of what is added.
 template <class T>
-struct StateExchange {
-  T *running, *slot;  ///< [rows][pitch]
-  const T* weights;   ///< [rows]
+struct StateStep {
+  T* running;        ///< [rows][pitch]
+  const T* added;    ///< [rows][pitch]; null: nothing
+  T* before;         ///< [rows][pitch]; null: not wanted
+  const T* weights;  ///< [rows]
   std::ptrdiff_t rows, pitch;
-  bool counts;
 };
 
 template <class T>
@@ -115,6 +133,7 @@ struct KernelsOf {
   std::ptrdiff_t lanes;
   void (*expand)(const Expansion<T>&);
   void (*contract)(const Contraction<T>&);
+  void (*multiply_features)(const FeatureProduct<T>&);
   void (*multiply_columns)(const LaneProduct<T>&);
   void (*multiply_rows)(const LaneProduct<T>&);
   void (*multiply_tokens)(const TokenProduct<T>&);
@@ -131,7 +150,13 @@ struct KernelsOf {
   /// to[row][column] = from[row][column], added if `accumulate`; columns in multiples of 4.
   void (*write_rows)(const T* from, std::ptrdiff_t from_row, T* to, std::ptrdiff_t to_row,
                      std::ptrdiff_t rows, std::ptrdiff_t columns, bool accumulate);
-  void (*exchange)(const StateExchange<T>&);
+  /// sums[column] += sum over rows of rows[row][column].
+  void (*sum_rows)(const T* rows, std::ptrdiff_t stride, std::ptrdiff_t count, std::ptrdiff_t columns,
+                   double* sums);
+  /// rows[row][column] += added[column].
+  void (*add_row)(T* rows, std::ptrdiff_t stride, std::ptrdiff_t count, std::ptrdiff_t columns,
+                  const T* added);
+  void (*step_state)(const StateStep<T>&);
   T (*dot)(const T* a, const T* b, std::ptrdiff_t count);
 };
 
