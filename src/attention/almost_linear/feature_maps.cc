@@ -66,16 +66,10 @@ void FeatureMaps<E>::differentiate(const E* state, const E* d, const Operand& to
   const Monomials& monomials = g_.table.monomials();
   expand_low(tokens, monomials.degree, m.low);
   std::fill(m.d_low, m.d_low + g_.panel_of(g_.table.low()), E{0});
-  for_each_top_block([&](std::int64_t first, std::int64_t rows) {
-    g_.kernels.multiply_rows({m.top, state + first * g_.pitch, g_.pitch, d, nullptr, rows, g_.pitch, false});
-    g_.kernels.contract({&monomials, monomials.degree, first, rows, tokens.x, m.low, m.top, d_x, m.d_low});
-  });
-  for (int p = monomials.degree - 1; p >= 1; --p) {
-    const std::int64_t first = monomials.end(p - 1), rows = monomials.end(p) - first;
-    E* const d_features = m.d_low + g_.panel_of(first);
-    g_.kernels.multiply_rows(
-        {d_features, state + first * g_.pitch, g_.pitch, d, nullptr, rows, g_.pitch, true});
-    g_.kernels.contract({&monomials, p, first, rows, tokens.x, m.low, d_features, d_x, m.d_low});
+  for (int p = monomials.degree; p >= 1; --p) {
+    const std::int64_t first = monomials.end(p - 1), count = monomials.end(p) - first;
+    g_.kernels.differentiate_features({state + first * g_.pitch, g_.pitch, d, g_.pitch, &monomials, first,
+                                       count, tokens.x, m.low, d_x, m.d_low, p < monomials.degree});
   }
 }
 

@@ -42,17 +42,22 @@ struct Expansion {
   T* out;        ///< [count][lanes]
 };
 
-/// Its transposed derivative: d_x += d_out parent, d_low[parent] += d_out x.
+/// What arrives at the monomials first <= f < first + count, all of one degree, d_f = sum over k < depth of
+/// a[f - first][k] d[k], and from their children, goes on to their coordinates and parents:
+/// d_x += d_f parent, d_low[parent] += d_f x.
 template <class T>
-struct Contraction {
+struct FeatureDerivative {
+  const T* a;
+  std::ptrdiff_t stride;  ///< of the rows of a
+  const T* d;             ///< [depth][lanes]
+  std::ptrdiff_t depth;
   const Monomials* monomials;
-  int p;
   std::ptrdiff_t first, count;
   const T* x;
   const T* low;
-  const T* d_out;  ///< [count][lanes]
-  T* d_x;          ///< [size][lanes]
-  T* d_low;        ///< as low; may hold d_out in its rows of degree p
+  T* d_x;             ///< [size][lanes]
+  T* d_low;           ///< as low
+  bool has_children;  ///< what arrives from these is in d_low[f]
 };
 
 /// out[r][lanes] = sum over k < depth of a(r, k) b[k][lanes], times factor[r][lanes] unless that is null,
@@ -132,8 +137,8 @@ template <class T>
 struct KernelsOf {
   std::ptrdiff_t lanes;
   void (*expand)(const Expansion<T>&);
-  void (*contract)(const Contraction<T>&);
   void (*multiply_features)(const FeatureProduct<T>&);
+  void (*differentiate_features)(const FeatureDerivative<T>&);
   void (*multiply_columns)(const LaneProduct<T>&);
   void (*multiply_rows)(const LaneProduct<T>&);
   void (*multiply_tokens)(const TokenProduct<T>&);
