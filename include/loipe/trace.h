@@ -246,6 +246,9 @@ Traced reverse(const Traced& x, const Axes& axes);
 /// x [p, n, q] and indices [k, l] give [p, k, l, q] for axis 1. Outside of the axis
 /// it reads 0.
 Traced take(const Traced& x, const Traced& indices, std::int64_t axis = 0);
+/// One element of x for each of `indices` (integers), along one axis: x and indices have the same shape but for
+/// this axis, and result[i, j, k] is x[i, indices[i, j, k], k] for axis 1. Outside of the axis it reads 0.
+Traced take_along_axis(const Traced& x, const Traced& indices, std::int64_t axis);
 /// base with `updates` added at `indices` along one axis: the transpose of take. updates has
 /// the shape of take(base, indices, axis); equal indices add up, those outside are dropped.
 Traced scatter_add(const Traced& base, const Traced& indices, const Traced& updates, std::int64_t axis = 0);

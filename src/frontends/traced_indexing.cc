@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// take, scatter_add, one_hot of loipe/trace.h: coordinates for the ops gather and scatter.
+// take, take_along_axis, scatter_add, one_hot of loipe/trace.h: coordinates for the ops gather and scatter.
 #include "frontends/trace.h"
 #include "jacobian/coordinate.h"
 #include "ops/op_list.h"
@@ -41,12 +41,36 @@ struct TakeLabels {
   }
 };
 
+/// A gather that reads x where `at` says.
+Traced gather(const Traced& x, const Traced& indices, const Integers& extents,
+              const std::vector<Coordinate>& at) {
+  return emit(ops::op_gather, {x, indices}, {{"extents", extents}, {"from", print_coordinates(at)}});
+}
+
 }  // namespace
 
 Traced take(const Traced& x, const Traced& indices, std::int64_t axis) {
   const TakeLabels labels("take", x, indices, axis, 1);
-  return emit(ops::op_gather, {x, indices},
-              {{"extents", labels.extents}, {"from", print_coordinates(labels.at)}});
+  return gather(x, indices, labels.extents, labels.at);
+}
+
+Traced take_along_axis(const Traced& x, const Traced& indices, std::int64_t axis) {
+  const auto place = static_cast<std::size_t>(from_front("take_along_axis", x, axis));
+  Shape expected = x.shape();
+  if (indices.rank() == x.rank()) expected[place] = indices.shape()[place];
+  if (!is_integer(indices.dtype()) || indices.shape() != expected)
+    throw UserError(
+        describe_call("take_along_axis", {x, indices}) + ": the indices are " + to_string(indices.type()) +
+        ", expected integers of the shape of the first operand but along axis " + std::to_string(place));
+  IndexArray index{{}, nullptr, Value{1}};
+  std::vector<Coordinate> at;
+  for (std::size_t k = 0; k < expected.size(); ++k) {
+    index.labels.push_back(static_cast<Label>(k));
+    at.push_back(Coordinate::of(static_cast<Label>(k)));
+  }
+  at[place] = Coordinate{};
+  at[place].index = std::move(index);
+  return gather(x, indices, expected, at);
 }
 
 Traced scatter_add(const Traced& base, const Traced& indices, const Traced& updates, std::int64_t axis) {

@@ -76,6 +76,28 @@ TEST(Users, U2_GatherThenProduct) {
   EXPECT_LT(large.peak_bytes(), 200'000'000U);
 }
 
+// One element of each row: the picked logits of a classification, with an index outside of the classes.
+TEST(Users, OneElementOfEachRow) {
+  Tensor places({DType::i32, {3, 1}});
+  places.set(0, 2), places.set(1, 0), places.set(2, 5);
+  const auto f = [&](auto x) { return square(take_along_axis(x, constant(places), 1)); };
+  const Tensor x = [] {
+    Tensor t({DType::f64, {3, 3}});
+    for (std::int64_t i = 0; i < 9; ++i) t.set(i, static_cast<double>(i + 1));
+    return t;
+  }();
+  check_in_every_way([&](std::span<const Traced> a) { return f(a[0]); }, {x},
+                     [](const Derivatives& d) {
+                       expect_entries(d.value, {9, 16, 0});
+                       expect_entries(d.by[0], {0, 0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 8, 0,
+                                                0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0});
+                     });
+  EXPECT_EQ(jacobian(f, {{"x", f64({3, 3})}}, {.format = BlockFormat::coo}).block_pattern(0, 0).entry_count(),
+            2);
+  const auto wrong = [](auto a, auto b) { return take_along_axis(a, b, 1); };
+  EXPECT_THROW(jacobian(wrong, {{"a", f64({3, 3})}, {"b", {DType::i32, {2, 1}}}}), UserError);
+}
+
 TEST(Users, U4_SlicesStaySymbolic) {
   const auto f = [](auto x) { return slice(x, {1}, {x.shape()[0]}); };
   const Jacobian dense = jacobian(f, {{"x", f64({10})}});

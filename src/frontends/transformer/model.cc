@@ -51,8 +51,8 @@ Traced cross_entropy(const Traced& logits, const Traced& target) {
   if (logits.rank() != 2 || target.shape() != Shape{logits.shape()[0]} || !is_integer(target.dtype()))
     throw UserError("cross_entropy: logits " + to_string(logits.type()) + " and target " +
                     to_string(target.type()) + ", expected [rows, classes] and integers [rows]");
-  const Traced chosen = one_hot(target, logits.shape()[1], logits.dtype()) * logits;
-  return mean(logsumexp(logits, {1}) - sum(chosen, {1}));
+  const Traced chosen = take_along_axis(logits, reshape(target, {target.shape()[0], 1}), 1);
+  return mean(logsumexp(logits, {1}) - reshape(chosen, target.shape()));
 }
 
 }  // namespace loipe
