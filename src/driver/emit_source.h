@@ -7,11 +7,10 @@
 
 namespace loipe {
 
-/// Writes the compiled Jacobian as NAME.h and NAME.c into the folder, which is made if
-/// it is missing: self-contained C11 for one example, with the sparsity pattern of every
-/// block as constants. Unsupported, with the reasons, for programs that are too large
-/// for straight-line code or compute with run-time indices; FileError when a file cannot
-/// be written. Returns the paths.
+/// Writes the compiled derivative as NAME.h and NAME.c into the folder, which is made if it is missing:
+/// self-contained C11 for one example, with the sparsity pattern of every block as constants
+/// (backends/c/emit_c.h). Unsupported, with the reasons, for ops that are defined in C++; FileError when a
+/// file cannot be written, and then neither is. Returns the paths.
 std::vector<std::filesystem::path> emit_c_source(const TaskJacobian& jacobian, const std::string& name,
                                                  const std::filesystem::path& folder);
 

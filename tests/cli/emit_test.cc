@@ -50,7 +50,7 @@ std::string caller() {
   for (int i = 0; i < 3; ++i)
     for (int k = 0; k < 6; ++k)
       result("jac_" + std::to_string(i) + "_" + kArguments[k], kOutputSizes[i] * kSizes[k]);
-  return text + "double* work = malloc((LOIPE_ROEFLUX_3D_WORK + 1) * sizeof(double));\n" + call + "work);\n" +
+  return text + "void* work = malloc(LOIPE_ROEFLUX_3D_WORK_BYTES + 1);\n" + call + "work);\n" +
          print + "free(work);\nreturn 0;\n}\n";
 }
 

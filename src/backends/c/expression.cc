@@ -4,9 +4,39 @@
 #include <cmath>
 #include <cstdio>
 
+#include "base/check.h"
+
 namespace loipe::c {
 
 using scalar::Op;
+
+const char* type_of(DType dtype) {
+  switch (dtype) {
+    case DType::f32: return "float";
+    case DType::f64: return "double";
+    case DType::boolean: return "uint8_t";
+    case DType::i32: return "int32_t";
+    case DType::i64: return "int64_t";
+  }
+  throw InternalError("no dtype");
+}
+
+namespace {
+
+/// C has no negative literals: the least number of a type is an expression.
+std::string integer_literal(std::int64_t value) {
+  if (value >= 0) return std::to_string(value);
+  return "(-" + std::to_string(-(value + 1)) + " - 1)";
+}
+
+}  // namespace
+
+std::string literal_at(const Tensor& tensor, std::int64_t position) {
+  if (is_floating(tensor.dtype())) return literal(tensor.at(position), tensor.dtype());
+  if (tensor.dtype() == DType::i64)
+    return integer_literal(tensor.elements<std::int64_t>()[static_cast<std::size_t>(position)]);
+  return integer_literal(static_cast<std::int64_t>(tensor.at(position)));
+}
 
 std::string literal(double value, DType dtype) {
   if (std::isnan(value)) return "NAN";
@@ -16,7 +46,7 @@ std::string literal(double value, DType dtype) {
   std::string result(text);
   if (result.find_first_of(".e") == std::string::npos) result += ".0";
   if (dtype == DType::f32) result += "f";
-  return value < 0 ? "(" + result + ")" : result;
+  return std::signbit(value) ? "(" + result + ")" : result;
 }
 
 std::string expression(Op op, DType dtype, const std::function<std::string(int)>& operand) {

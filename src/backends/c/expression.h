@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -8,11 +9,16 @@
 
 namespace loipe::c {
 
-/// A literal that reads back exactly.
-std::string literal(double value, DType dtype);
+/// The C type of elements of that dtype; a bool is a byte, 0 or 1.
+const char* type_of(DType dtype);
 
-/// The op in C, on numbers of the dtype; operand(k) is the text of operand k. Truth
-/// values are numbers that are not 0. Functions are those of libm.
+/// A number of the floating dtype that reads back exactly, in parentheses if it has a sign.
+std::string literal(double value, DType dtype);
+/// The same for an element of a tensor of any dtype.
+std::string literal_at(const Tensor& tensor, std::int64_t position);
+
+/// The C expression of one scalar op; operand(k) is the text of its k-th operand,
+/// a variable or a literal.
 std::string expression(scalar::Op op, DType dtype, const std::function<std::string(int)>& operand);
 
 }  // namespace loipe::c

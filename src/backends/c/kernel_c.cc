@@ -2,7 +2,6 @@
 #include "backends/c/kernel_c.h"
 
 #include "backends/c/expression.h"
-#include "base/check.h"
 #include "base/text.h"
 
 namespace loipe::c {
@@ -14,17 +13,6 @@ using kernel::Kernel;
 using kernel::Kind;
 using kernel::Node;
 using kernel::Reduction;
-
-const char* type_of(DType dtype) {
-  switch (dtype) {
-    case DType::f32: return "float";
-    case DType::f64: return "double";
-    case DType::boolean: return "uint8_t";
-    case DType::i32: return "int32_t";
-    case DType::i64: return "int64_t";
-  }
-  throw InternalError("no dtype");
-}
 
 std::string text(std::int64_t number) { return "INT64_C(" + std::to_string(number) + ")"; }
 
