@@ -80,6 +80,9 @@ class Derivative {
   const std::vector<int>& outer_order() const;
   /// The optimised program as text.
   std::string program_text() const;
+  /// The same as C11, see c_source.h. UserError unless `function` is a name of C; Unsupported for ops that
+  /// are defined in C++ (custom_op.h).
+  CSource c_source(const std::string& function) const;
 
   struct Compiled;
   explicit Derivative(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}

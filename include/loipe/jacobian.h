@@ -2,6 +2,7 @@
 #pragma once
 
 #include <loipe/batch.h>
+#include <loipe/c_source.h>
 #include <loipe/derivative_options.h>
 #include <loipe/sparse_pattern.h>
 #include <loipe/structured_block.h>
@@ -109,6 +110,9 @@ class Jacobian {
   const std::vector<int>& order() const;
   /// The optimised accumulation program as text.
   std::string program_text() const;
+  /// The same as C11, see c_source.h. UserError unless `function` is a name of C; Unsupported for ops that
+  /// are defined in C++ (custom_op.h).
+  CSource c_source(const std::string& function) const;
 
   struct Compiled;
   explicit Jacobian(std::shared_ptr<const Compiled> compiled) : compiled_(std::move(compiled)) {}

@@ -7,6 +7,7 @@
 #include <loipe/approximate_attention.h>
 #include <loipe/attention.h>
 #include <loipe/batch.h>
+#include <loipe/c_source.h>
 #include <loipe/custom_op.h>
 #include <loipe/derivative.h>
 #include <loipe/derivative_options.h>

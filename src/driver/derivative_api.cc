@@ -3,6 +3,7 @@
 
 #include "driver/attention_reports.h"
 #include "driver/compiled_derivative.h"
+#include "driver/emit_source.h"
 #include "frontends/trace.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -80,6 +81,9 @@ const std::vector<int>& Derivative::outer_order() const {
   return is_second_order(kind()) ? compiled_->plan().request.order.vertices : none;
 }
 std::string Derivative::program_text() const { return program_to_text(compiled_->compilation().optimised); }
+CSource Derivative::c_source(const std::string& function) const {
+  return loipe::c_source(*compiled_, function);
+}
 
 DerivativeResult Derivative::operator()(std::span<const Tensor> arguments) const {
   return sorted_results(compiled_->run(arguments), compiled_->signature());

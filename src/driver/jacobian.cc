@@ -2,6 +2,7 @@
 #include <loipe/loipe.h>
 
 #include "driver/compiled_derivative.h"
+#include "driver/emit_source.h"
 #include "frontends/trace.h"
 #include "ir/parser.h"
 #include "ir/printer.h"
@@ -88,6 +89,9 @@ bool Jacobian::is_shared(std::size_t i) const {
 bool Jacobian::vectorises_examples() const { return compiled_->executable().vectorises_examples(); }
 const std::vector<int>& Jacobian::order() const { return compiled_->request().order.vertices; }
 std::string Jacobian::program_text() const { return program_to_text(compiled_->compilation().optimised); }
+CSource Jacobian::c_source(const std::string& function) const {
+  return loipe::c_source(*compiled_, function);
+}
 
 SparsePattern Jacobian::block_pattern(std::size_t i, std::size_t k) const {
   check_block(*this, i, k);
