@@ -8,7 +8,7 @@
 namespace loipe {
 namespace {
 
-constexpr std::size_t kMostSamples = 4;  ///< of one op; the first ones have the most different shapes
+constexpr std::size_t kMostSamples = 3;  ///< of one op; the first ones have the most different shapes
 
 /// z = y^2, y = op(1 x_0, 1 x_1, ...): the op has vertices on both sides, at its own sample.
 Program between_others(const OpDef& op, const Sample& sample) {

@@ -17,6 +17,12 @@ void Affine::add(const Affine& other, std::int64_t factor) {
   std::erase_if(terms_, [](const auto& term) { return term.second == 0; });
 }
 
+std::int64_t Affine::stride(std::string_view variable) const {
+  for (const auto& [name, stride] : terms_)
+    if (name == variable) return stride;
+  return 0;
+}
+
 std::string Affine::text() const {
   std::string text;
   for (const auto& [variable, stride] : terms_) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,7 @@ class Affine {
 
   /// Adds factor * other.
   void add(const Affine& other, std::int64_t factor = 1);
+  std::int64_t stride(std::string_view variable) const;
   /// As C; a sum is in no parentheses.
   std::string text() const;
 

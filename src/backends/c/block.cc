@@ -73,6 +73,13 @@ std::string Block::pointer(Value v, const Affine& position) {
   return offset == "0" ? memory(v) : memory(v) + " + " + offset;
 }
 
+Affine Block::position(Value v, const Indices& at) const {
+  const Form form = unit_.plan[v.index].form;
+  if (form == Form::literal) return 0;
+  if (form != Form::inlined) return position_of(program().shape(v), at);
+  return is_movement(program(), v) ? position(program().operands(v)[0], moved(program(), v, at)) : 0;
+}
+
 std::string Block::load(Value v, const Indices& at) {
   const Form form = unit_.plan[v.index].form;
   if (form == Form::literal) return literal_at(program().attributes(v).tensor("value"), 0);

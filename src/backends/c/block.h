@@ -62,6 +62,8 @@ class Block {
   std::string load(Value v, const Indices& at);
   /// The element of an operand that broadcasts to the index.
   std::string load_broadcast(Value v, const Indices& at);
+  /// Where in memory the element is that load reads; 0 where it reads none.
+  Affine position(Value v, const Indices& at) const;
   /// Of a value in memory.
   std::string element(Value v, const Affine& position);
   /// "base + position", null for no elements.

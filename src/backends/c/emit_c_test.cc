@@ -62,6 +62,19 @@ TEST(EmitC, LargeProgramsAreLoops) {
   EXPECT_NE(source.header.find("#define F_WORK_BYTES 0"), std::string::npos) << "the sums are in the output";
 }
 
+/// Neighbours of the result are neighbours of each factor, if need be in a copy of it.
+TEST(EmitC, FactorsAreLaidOutForTheInnermostLoop) {
+  Builder b("product");
+  const Value x = b.argument("x", {DType::f64, {100, 200}}), y = b.argument("y", {DType::f64, {200, 200}});
+  const Value turned = ops::transpose(b, y, {1, 0});
+  const Program program = b.finish({ops::dot_general(b, x, turned, {1}, {0})});
+  const Source source = emit_loops(program, {"f", {"in.x", "in.y"}, {"out.0"}}, {});
+  EXPECT_NE(source.source.find("out_0[200 * i3 + i6] += in_x[200 * i3 + i5] * scratch0[200 * i5 + i6];"),
+            std::string::npos)
+      << source.source;
+  EXPECT_NE(source.header.find("#define F_WORK_BYTES 320000"), std::string::npos);
+}
+
 /// What is computed once for each element needs no memory.
 TEST(EmitC, ElementwiseOpsAreOneLoop) {
   Builder b("loop");

@@ -4,6 +4,7 @@
 // so that C compilers can use vectors without reordering sums; elsewhere a sum is a variable.
 #include <algorithm>
 #include <functional>
+#include <optional>
 
 #include "backends/c/block.h"
 #include "backends/c/contraction.h"
@@ -35,11 +36,11 @@ std::string step(Block& b, std::string_view op, const std::string& sum, const st
   return sum + " = " + b.helper(is_product ? "mul" : "add", dtype) + "(" + sum + ", " + x + ");";
 }
 
-/// The loops of a sum: over labels of the result, summed labels, and which of the result's is innermost.
+/// The loops of a sum.
 struct Loops {
   std::vector<std::int64_t> extents;
   std::vector<Label> result, summed;
-  bool sums_in_memory;  ///< with the last label of the result innermost
+  std::optional<Label> inner;  ///< of the result: the innermost loop, over sums in memory
 };
 
 /// add(sum, at): one more term for a sum.
@@ -55,22 +56,22 @@ void print_sums(Block& b, std::string_view op, const Loops& loops,
     for (Label label : loops.result) index.push_back(at[label]);
     return b.element(b.node(), position_of(b.shape(), index));
   };
-  const bool is_empty =
-      std::ranges::any_of(loops.summed, [&](Label label) { return loops.extents[label] == 0; });
+  const auto is_empty = [&](Label label) { return loops.extents[label] == 0; };
   const std::string start = start_of(op, b.dtype());
-  if (loops.sums_in_memory || is_empty) {
-    const std::size_t inner = loops.result.empty() ? 0 : loops.result.size() - 1;
-    open(std::span(loops.result).first(inner));
+  if (std::ranges::any_of(loops.summed, is_empty)) {
+    open(loops.result);
+    b.line(result() + " = " + start + ";");
+  } else if (loops.inner) {
+    std::vector<Label> outer = loops.result;
+    std::erase(outer, *loops.inner);
+    open(outer);
     const std::size_t row = b.depth();
-    const auto open_inner = [&] { open(std::span(loops.result).subspan(inner)); };
-    open_inner();
+    open(std::span(&*loops.inner, 1));
     b.line(result() + " = " + start + ";");
     b.close_to(row);
-    if (!is_empty) {
-      open(loops.summed);
-      open_inner();
-      add(result(), at);
-    }
+    open(loops.summed);
+    open(std::span(&*loops.inner, 1));
+    add(result(), at);
   } else {
     open(loops.result);
     const std::string sum = b.variable("sum");
@@ -86,37 +87,91 @@ void print_sums(Block& b, std::string_view op, const Loops& loops,
 
 void print_reduce(Block& b) {
   const std::string_view op = b.program().op(b.node()).name.value;
-  Loops loops{b.shape_of(0), {}, {}, false};
+  Loops loops{b.shape_of(0), {}, {}, {}};
   const Integers& axes = b.attributes().integers("axes");
   for (std::size_t axis = 0; axis < loops.extents.size(); ++axis) {
     const bool is_summed = std::ranges::find(axes, static_cast<std::int64_t>(axis)) != axes.end();
     (is_summed ? loops.summed : loops.result).push_back(static_cast<Label>(axis));
   }
-  loops.sums_in_memory = !loops.result.empty() && !loops.summed.empty() &&
-                         loops.result.back() + 1 == static_cast<Label>(loops.extents.size());
+  if (!loops.result.empty() && !loops.summed.empty() && loops.result.back() + 1 == loops.extents.size())
+    loops.inner = loops.result.back();
   print_sums(b, op, loops, [&](const std::string& sum, const Indices& at) {
     const std::string x = b.load(b.operand(0), at);
     b.line(step(b, op, sum, x));
   });
 }
 
-/// Whether neighbours along the label are neighbours in every factor that has it.
-bool is_innermost(const Contraction& c, Label label) {
-  return std::ranges::all_of(c.operands, [&](const std::vector<Label>& labels) {
-    const auto place = std::ranges::find(labels, label);
-    return place == labels.end() || place + 1 == labels.end();
-  });
+/// A factor as the loops read it: in its own memory, or laid out anew.
+struct Factor {
+  std::vector<Label> labels;
+  std::string copy;  ///< empty: in its own memory
+};
+
+std::int64_t count(const Contraction& c, const std::vector<Label>& labels) {
+  return count_assignments(labels, c.extents);
+}
+
+/// Copies an operand so that neighbours along the label are neighbours.
+Factor laid_out(Block& b, const Contraction& c, std::size_t k, Label label) {
+  Factor factor{c.operands[k], ""};
+  std::erase(factor.labels, label);
+  factor.labels.push_back(label);
+  factor.copy = b.scratch(b.dtype(), count(c, factor.labels));
+  Indices at(c.extents.size()), from, to;
+  Shape shape;
+  const std::size_t depth = b.depth();
+  for (Label own : factor.labels) {
+    to.push_back(at[own] = b.loop(c.extents[own]));
+    shape.push_back(c.extents[own]);
+  }
+  for (Label own : c.operands[k]) from.push_back(at[own]);
+  b.line(factor.copy + "[" + position_of(shape, to).text() + "] = " + b.load(b.operand(k), from) + ";");
+  b.close_to(depth);
+  return factor;
+}
+
+/// Whether elements that are neighbours along the label are so, or one, in memory.
+bool are_neighbours(const Block& b, const Contraction& c, std::size_t k, Label label) {
+  Indices at;
+  for (Label own : c.operands[k]) at.push_back(own == label ? Affine::of("i") : Affine(0));
+  const std::int64_t stride = b.position(b.operand(k), at).stride("i");
+  return stride == 0 || stride == 1;
+}
+
+/// The innermost label: the last one of the result. Factors that lie otherwise are laid out anew, if
+/// elements of the copy are used often; else no label is.
+std::optional<Label> choose_inner(Block& b, const Contraction& c, std::vector<Factor>& operands) {
+  constexpr std::int64_t kLeastUses = 4;
+  const auto inner =
+      std::find_if(c.result.rbegin(), c.result.rend(), [&](Label label) { return c.extents[label] > 1; });
+  if (inner == c.result.rend() || c.summed.empty()) return std::nullopt;
+  std::vector<std::size_t> scattered;
+  for (std::size_t k = 0; k < operands.size(); ++k) {
+    if (are_neighbours(b, c, k, *inner)) continue;
+    const std::int64_t elements = count(c, c.operands[k]), terms = count(c, c.result) * count(c, c.summed);
+    const bool is_mask = std::ranges::find(c.masks, k) != c.masks.end();
+    if (is_mask || terms < kLeastUses * elements) return std::nullopt;
+    scattered.push_back(k);
+  }
+  for (std::size_t k : scattered) operands[k] = laid_out(b, c, k, *inner);
+  return *inner;
 }
 
 void print_contraction(Block& b) {
   const Contraction c = Contraction::of(b.program(), b.node());
-  Loops loops{c.extents, c.result, c.summed, false};
-  loops.sums_in_memory = !c.result.empty() && !c.summed.empty() && is_innermost(c, c.result.back());
+  std::vector<Factor> operands;
+  for (const std::vector<Label>& labels : c.operands) operands.push_back({labels, ""});
+  const Loops loops{c.extents, c.result, c.summed, choose_inner(b, c, operands)};
   print_sums(b, "reduce_sum", loops, [&](const std::string& sum, const Indices& at) {
     const auto element = [&](std::size_t k) {
       Indices index;
-      for (Label label : c.operands[k]) index.push_back(at[label]);
-      return b.load(b.operand(k), index);
+      Shape shape;
+      for (Label label : operands[k].labels) {
+        index.push_back(at[label]);
+        shape.push_back(c.extents[label]);
+      }
+      if (operands[k].copy.empty()) return b.load(b.operand(k), index);
+      return operands[k].copy + "[" + position_of(shape, index).text() + "]";
     };
     const std::size_t depth = b.depth();
     std::string masks, product;
