@@ -50,11 +50,11 @@ std::string Block::define(DType dtype, const std::string& expression) {
 }
 
 std::string Block::memory(Value v) {
+  while (unit_.plan[v.index].form == Form::alias) v = program().operands(v)[0];
   const PlannedValue& planned = unit_.plan[v.index];
   switch (planned.form) {
     case Form::argument: return unit_.signature.argument(planned.number);
     case Form::output: return unit_.signature.output(planned.number);
-    case Form::alias: return memory(program().operands(v)[0]);
     case Form::work: uses_.insert(v.index); return "v" + std::to_string(v.index);
     case Form::table:
       if (!unit_.tables.contains(v.index)) unit_.tables.emplace(v.index, table_of(program(), v));

@@ -15,6 +15,9 @@ using scalar::Id;
 using scalar::Node;
 using scalar::Op;
 
+/// Of one function. A value that later functions need takes two lines.
+constexpr std::size_t kStatementsPerPart = 3 * kStatementsPerFunction / 5;
+
 /// One line: a node that is computed, or elements first..last-1 of an output that get one value.
 struct Statement {
   Id node;
@@ -55,7 +58,7 @@ class Printer {
   }
 
  private:
-  static std::size_t part_of(std::size_t statement) { return statement / kStatementsPerFunction; }
+  static std::size_t part_of(std::size_t statement) { return statement / kStatementsPerPart; }
   bool is_leaf(Id id) const {
     return program_.nodes[id].op == Op::constant || program_.nodes[id].op == Op::argument;
   }
@@ -85,8 +88,8 @@ class Printer {
   std::string body(std::size_t part) const {
     std::string text;
     if (!slot_.empty()) text += "  " + type_ + "* const values = (" + type_ + "*)work;\n  (void)values;\n";
-    const std::size_t first = part * kStatementsPerFunction;
-    for (std::size_t i = first; i < std::min(first + kStatementsPerFunction, statements_.size()); ++i)
+    const std::size_t first = part * kStatementsPerPart;
+    for (std::size_t i = first; i < std::min(first + kStatementsPerPart, statements_.size()); ++i)
       text += "  " + (statements_[i].is_store ? store(statements_[i], part) : computed(statements_[i], part));
     return text;
   }

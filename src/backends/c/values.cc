@@ -53,6 +53,7 @@ class Planner {
     bool repeated = false;   ///< elements are read several times
     std::size_t output = 0;
     std::uint32_t nest = kNone;
+    int depth = 0;  ///< of the expression that it would be inlined in
   };
 
   std::string_view op(Value v) const { return program_.op(v).name.value; }
@@ -71,6 +72,7 @@ class Planner {
     for (std::size_t k = 0; k < operands; ++k) {
       Asked& asked = asked_[program_.operands(v)[k].index];
       asked.is_used = true;
+      asked.depth = std::max(asked.depth, is_inlined ? asked_[v.index].depth + 1 : 0);
       asked.nest = asked.nest == kNone || asked.nest == nest ? nest : kSeveral;
       const bool repeats = element_count(v) > element_count(program_.operands(v)[k]);
       const bool is_nest = !is_elementwise(op(v)) && !is_movement(program_, v);
@@ -91,7 +93,7 @@ class Planner {
                                                                                     : Form::table;
     if (op(v) == "reshape" && !is_movement(program_, v)) return Form::alias;
     if (asked.is_output) return Form::output;
-    if (asked.in_memory) return Form::work;
+    if (asked.in_memory || asked.depth >= kLargestNest) return Form::work;
     if (is_movement(program_, v) || op(v) == "iota") return Form::inlined;
     const bool is_cheap = is_elementwise(op(v)) && !asked.repeated && asked.nest != kSeveral;
     return is_cheap && nest_size_[asked.nest] < kLargestNest ? Form::inlined : Form::work;
