@@ -50,8 +50,8 @@ std::string caller() {
   for (int i = 0; i < 3; ++i)
     for (int k = 0; k < 6; ++k)
       result("jac_" + std::to_string(i) + "_" + kArguments[k], kOutputSizes[i] * kSizes[k]);
-  return text + "void* work = malloc(LOIPE_ROEFLUX_3D_WORK_BYTES + 1);\n" + call + "work);\n" +
-         print + "free(work);\nreturn 0;\n}\n";
+  return text + "void* work = malloc(LOIPE_ROEFLUX_3D_WORK_BYTES + 1);\n" + call + "work);\n" + print +
+         "free(work);\nreturn 0;\n}\n";
 }
 
 TEST(EmitC, TheSourceComputesTheJacobian) {
@@ -85,6 +85,38 @@ TEST(EmitC, AloneItNeedsNoInputs) {
   run_ok({"jacobian", "HumanHeartDipole", "--emit", "c", folder / "source"});
   EXPECT_TRUE(fs::exists(folder / "source/loipe_HumanHeartDipole.h"));
   EXPECT_NE(read_text(folder / "source/loipe_HumanHeartDipole.h").find("_NONZEROS"), std::string::npos);
+}
+
+/// A sort, a solve and integers: nothing of it has straight-line code.
+TEST(EmitC, ProgramsWithoutScalarFormAreWritten) {
+  const TemporaryFolder folder;
+  write_text(folder / "rows.loipe",
+             "program rows(%x: f64[2,3], %class: i64[2]) {\n"
+             "  %1 = sort(%x) {descending=0} : f64[2,3]\n"
+             "  %2 = convert_element_type(%class) {dtype=f64} : f64[2]\n"
+             "  %3 = dot_general(%2, %1) {lhs_contract=[0], rhs_contract=[0]} : f64[3]\n"
+             "  return %3\n}\n");
+  run_ok({"jacobian", folder / "rows.loipe", "--emit", "c", folder / "source"});
+  const std::string header = read_text(folder / "source/loipe_rows.h");
+  EXPECT_NE(header.find("void loipe_rows(const double* restrict in_x, const int64_t* restrict in_class,"),
+            std::string::npos)
+      << header;
+}
+
+TEST(EmitC, NothingIsWrittenWhereOneFileCannotBe) {
+  const TemporaryFolder folder;
+  write_text(folder / "file", "");
+  const auto emit = [&](const std::string& to) {
+    return run({"jacobian", "Simple", "--emit", "c", folder / to});
+  };
+  const Outcome no_folder = emit("file");
+  EXPECT_EQ(no_folder.exit_code, 5);
+  EXPECT_NE(no_folder.err.find("cannot make the folder"), std::string::npos) << no_folder.err;
+  fs::create_directories(folder / "source/loipe_Simple.c");
+  const Outcome no_file = emit("source");
+  EXPECT_EQ(no_file.exit_code, 5);
+  EXPECT_NE(no_file.err.find("it is a directory"), std::string::npos) << no_file.err;
+  EXPECT_FALSE(fs::exists(folder / "source/loipe_Simple.h"));
 }
 
 }  // namespace
