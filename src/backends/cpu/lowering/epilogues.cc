@@ -103,6 +103,14 @@ bool reads_across(const MapGroup& group) {
   });
 }
 
+/// Whether the columns of a product are what is last in the space, so that a row of a block is contiguous
+/// in whatever the loop writes.
+bool ends_in(const Shape& space, const BlockedAxes& columns) {
+  std::size_t axis = space.size();
+  while (axis-- > 0 && space[axis] == 1) continue;
+  return !columns.axes.empty() && columns.axes.back() == axis;
+}
+
 /// Nothing if the loops of the product are not axes of the space, or no block suits.
 std::optional<Blocks> blocks_for(const EmittedProduct& product, const MapGroup& group, std::int64_t panel) {
   std::size_t found = 0;
@@ -110,7 +118,9 @@ std::optional<Blocks> blocks_for(const EmittedProduct& product, const MapGroup& 
                              rows = axes_of(product.rows, group.space, found),
                              columns = axes_of(product.columns, group.space, found);
   const auto axes = std::ranges::count_if(group.space, [](std::int64_t extent) { return extent > 1; });
-  if (!batch || !rows || !columns || static_cast<std::int64_t>(found) != axes) return std::nullopt;
+  if (!batch || !rows || !columns || static_cast<std::int64_t>(found) != axes ||
+      !ends_in(group.space, *columns))
+    return std::nullopt;
   Blocks blocks{*std::move(batch), *std::move(rows), *std::move(columns)};
   const std::int64_t most = kBlockBytes / static_cast<std::int64_t>(size_of(product.plan.dtype));
   for (std::int64_t most_rows = kMostRows; most_rows > 0; most_rows /= 2) {
