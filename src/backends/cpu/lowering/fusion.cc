@@ -55,7 +55,8 @@ std::vector<Slot> Fusion::operands(const Shape& space, std::span<const Access> a
     } else {
       const StridedView& view = lowering_.view(access.value);
       group.consumed.push_back(view.buffer);
-      slots.push_back(input_slot(group, access.value, along(view, space, access.axis_of)));
+      slots.push_back(input_slot(group, access.value,
+                                 lowering_.with_near_neighbours(along(view, space, access.axis_of))));
     }
   }
   return slots;

@@ -63,7 +63,7 @@ BorderViews BorderViews::contiguous(const Program& program) {
 }
 
 Lowering::Lowering(const Program& program, const KernelTable& kernels, const LoweringOptions& options,
-                   BorderViews border, std::shared_ptr<KernelCollector> collector)
+                   BorderViews border, std::shared_ptr<KernelCollector> collector, TileSurroundings* around)
     : program_(program),
       kernels_(kernels),
       options_(options),
@@ -74,6 +74,7 @@ Lowering::Lowering(const Program& program, const KernelTable& kernels, const Low
       uses_(program.size(), 0),
       views_(program.size()),
       is_defined_(program.size(), false),
+      around_(around),
       fusion_(*this),
       epilogues_(*this) {}
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -39,11 +40,26 @@ struct BorderViews {
   static BorderViews contiguous(const Program& program);
 };
 
+/// What the plan of a tile may ask of the plan around it.
+class TileSurroundings {
+ public:
+  struct LaidOut {
+    StridedView view;      ///< in the tile; its buffer is still to be named
+    std::size_t position;  ///< among the arguments of the tile's plan
+  };
+  virtual ~TileSurroundings() = default;
+  /// An argument of the tile with its axes in this order in memory, outer ones first: laid out once, as a
+  /// whole, before the tiles.
+  virtual LaidOut laid_out(std::size_t argument, const Integers& order) = 0;
+};
+
 /// Per node of a program with regions.
 struct Leaving {
   std::vector<bool> is_written;     ///< by the region that computes it, as a whole
   std::vector<bool> is_made_again;  ///< around the region, by its node
 };
+
+class RegionInputs;
 
 /// The state of lowering: which buffers and steps there are, where each value lies,
 /// and how often it is still needed.
@@ -51,7 +67,8 @@ class Lowering {
  public:
   /// Kernels go to the collector; without one, to a new one that run() compiles.
   Lowering(const Program& program, const KernelTable& kernels, const LoweringOptions& options,
-           BorderViews border, std::shared_ptr<KernelCollector> collector = nullptr);
+           BorderViews border, std::shared_ptr<KernelCollector> collector = nullptr,
+           TileSurroundings* around = nullptr);
   Plan run();
 
   const Program& program() const { return program_; }
@@ -94,6 +111,15 @@ class Lowering {
     emit(std::move(step), std::span(reads.begin(), reads.size()), std::span(&written, 1));
   }
   void emit_copy(const StridedView& from, const StridedView& to);
+  /// The same axes, but in memory they lie in this order, outer ones first: a copy unless they do already,
+  /// made around all tiles that read it.
+  StridedView copy_in_order(const StridedView& from, const Integers& order);
+  /// The same, if the view is an argument of this tile as a whole; axes of extent 1 may be missing in the
+  /// order. Nothing for other views.
+  std::optional<StridedView> laid_out_around(const StridedView& view, const Integers& order);
+  /// The operand of a loop over a space, copied if neighbours along the last axis lie apart and there are few
+  /// of its elements, each of which the loop reads many times.
+  StridedView with_near_neighbours(const StridedView& view);
   std::size_t step_count() const { return plan_.steps.size(); }
   /// Whether the step is the only one so far that uses the buffer, and there are `uses` to come.
   bool is_unread(BufferId buffer, std::size_t step, std::uint32_t uses) const;
@@ -117,9 +143,8 @@ class Lowering {
   void lower_node(Value node);
   void lower_region(const Region& region, const Leaving& leaving);
   std::vector<StridedView> tile_inputs(const TileProgram& tile, std::int64_t extent);
-  StridedView copy_in_order(const StridedView& from, const Integers& order);
-  std::unique_ptr<TilePlan> plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
-                                      std::span<const StridedView> outputs) const;
+  std::unique_ptr<TilePlan> plan_tile(const TileProgram& tile, RegionInputs& inputs,
+                                      std::span<const StridedView> outputs);
   void consume_uses_inside(const Region& region, const Leaving& leaving);
   void write_outputs();
   void place_buffers();
@@ -139,6 +164,8 @@ class Lowering {
   std::vector<StridedView> views_;        ///< per value
   std::vector<bool> is_defined_;          ///< per value
   std::unordered_map<std::uint32_t, StridedView> beside_;
+  TileSurroundings* around_;                                          ///< null where this is no tile
+  std::map<std::pair<std::size_t, Integers>, StridedView> laid_out_;  ///< by argument and order
   Fusion fusion_;
   Epilogues epilogues_;
 };

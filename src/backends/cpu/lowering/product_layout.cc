@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <limits>
 #include <optional>
+#include <tuple>
 
 namespace loipe::cpu {
 
@@ -27,8 +28,10 @@ std::vector<Label> term_order(const Factor& a, const Factor& b, const std::vecto
   std::vector<Label> terms;
   for (Label label : a.labels)
     if (!has(result, label)) terms.push_back(label);
+  const bool a_counts = a.labels.size() > b.labels.size();
+  const Factor &first = a_counts ? a : b, &second = a_counts ? b : a;
   std::ranges::sort(terms, std::ranges::greater(), [&](Label label) {
-    return std::pair(std::abs(stride_of(b, label)) + std::abs(stride_of(a, label)), label);
+    return std::tuple(std::abs(stride_of(first, label)), std::abs(stride_of(second, label)), label);
   });
   return terms;
 }
@@ -63,10 +66,11 @@ struct FactorLabels {
   std::vector<Label> terms;
   std::optional<Label>
       last;  ///< along which vectors or rows of a tile run: in the result the last, or the longest
+  bool has_vectors;
 
   FactorLabels(const Factor& factor, const Factor& other, std::vector<Label> term_order,
-               const std::vector<Label>& result, Extents extents, bool has_vectors)
-      : terms(std::move(term_order)) {
+               const std::vector<Label>& result, Extents extents, bool is_vector)
+      : terms(std::move(term_order)), has_vectors(is_vector) {
     for (Label label : result) {
       if (extents[label] == 1 || stride_of(factor, label) == 0) continue;
       if (stride_of(other, label) != 0) {
@@ -80,15 +84,35 @@ struct FactorLabels {
     }
   }
 
-  /// One matrix after the other, their terms outside.
+  /// One matrix after the other: a row of vectors for each term, or the terms of each row, which are then
+  /// fetched line by line.
   std::vector<Label> in_order() const {
     std::vector<Label> order = batch;
     order.insert(order.end(), others.begin(), others.end());
+    if (last && !has_vectors) order.push_back(*last);
     order.insert(order.end(), terms.begin(), terms.end());
-    if (last) order.push_back(*last);
+    if (last && has_vectors) order.push_back(*last);
     return order;
   }
 };
+
+/// Small matrices, one for each index of a batch, of which each element lies in another page.
+bool lies_across_pages(const Factor& factor, const FactorLabels& labels) {
+  constexpr std::int64_t kPage = 4096;
+  return !labels.batch.empty() && !labels.terms.empty() &&
+         std::abs(stride_of(factor, labels.terms.back())) *
+                 static_cast<std::int64_t>(size_of(factor.view.dtype)) >=
+             kPage;
+}
+
+/// The factor as it lies around this tile, if it does, with the labels in this order.
+std::optional<Factor> laid_out_around(Lowering& lowering, const Factor& factor,
+                                      const std::vector<Label>& order) {
+  Integers axes;
+  for (Label label : order) axes.push_back(std::ranges::find(factor.labels, label) - factor.labels.begin());
+  const std::optional<StridedView> view = lowering.laid_out_around(factor.view, axes);
+  return view ? std::optional(Factor{*view, factor.labels}) : std::nullopt;
+}
 
 }  // namespace
 
@@ -118,7 +142,12 @@ Factor with_near_matrices(Lowering& lowering, const Factor& factor, const Factor
                            stride_of(factor, result[static_cast<std::size_t>(neighbours)]) != 0;
   const std::vector<Label> terms = term_order(factor, other, result);
   const FactorLabels labels(factor, other, terms, result, extents, has_vectors);
-  if (*near == labels.last || (!terms.empty() && *near == terms.back())) return factor;
+  const bool is_near = *near == labels.last || (!terms.empty() && *near == terms.back());
+  if (is_near && !lies_across_pages(factor, labels)) return factor;
+  if (const std::optional<Factor> around = laid_out_around(lowering, factor, labels.in_order());
+      around && term_order(*around, other, result) == terms)
+    return *around;
+  if (is_near) return factor;
   const Factor copy = laid_out(factor.view.dtype, labels.in_order(), extents);
   return term_order(copy, other, result) == terms ? copied(lowering, factor, copy.labels, extents) : factor;
 }

@@ -13,7 +13,9 @@ namespace loipe::cpu {
 /// The distance of neighbours along the label; 0 where the factor lacks it.
 std::int64_t stride_of(const Factor& factor, Label label);
 
-/// The summed labels in the order in which their terms are added: by distance, the farthest first.
+/// The summed labels in the order in which their terms are added: by distance in the factor with more labels,
+/// the farthest first. In a tile distances are shorter than in the whole, but of one factor they have the
+/// same order; those of two factors together need not.
 std::vector<Label> term_order(const Factor& a, const Factor& b, const std::vector<Label>& result);
 
 /// A copy whose axes stand in the order of their strides in `other`, those that `other`

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A region becomes one step: the plan of a tile, run for all tiles.
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
 
@@ -49,7 +50,7 @@ bool is_right_factor(const Program& program, Value product, std::size_t place) {
 }
 
 /// The order of the factor's axes, outer ones first, that puts one matrix after the other where they lie
-/// across each other: "aeb,becd->abcd" has a matrix "ea" for each b. Nothing if they do not,
+/// across each other: "aeb,becd->abcd" has a matrix "ae" for each b. Nothing if they do not,
 /// and where the order of the terms might depend on strides: if there are several summed
 /// labels, or if the product runs along b.
 std::optional<Integers> order_of_matrices(const Program& program, Value product, std::size_t place) {
@@ -63,8 +64,8 @@ std::optional<Integers> order_of_matrices(const Program& program, Value product,
   }
   if (batch.empty() || terms.size() != 1 || rest.empty() || has(own, spec.result.back())) return std::nullopt;
   if (batch.back() + 1 != std::ssize(own)) return std::nullopt;
-  batch.push_back(terms[0]);
   batch.insert(batch.end(), rest.begin(), rest.end());
+  batch.push_back(terms[0]);
   return batch;
 }
 
@@ -113,47 +114,76 @@ std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int
   return views;
 }
 
-/// The same axes, but in memory they lie in this order, outer ones first; a copy unless they do already.
-StridedView Lowering::copy_in_order(const StridedView& from, const Integers& order) {
-  const PassLog::Scope scope(log(), BackendPass::layout);
-  Shape shape;
-  for (std::int64_t axis : order) shape.push_back(from.shape[static_cast<std::size_t>(axis)]);
-  StridedView copy = temporary(from.dtype, shape);
-  const Integers strides = copy.strides;
-  copy.shape = from.shape;
-  for (std::size_t k = 0; k < order.size(); ++k)
-    copy.strides[static_cast<std::size_t>(order[k])] = strides[k];
-  if (copy.strides == from.strides) return from;
-  emit_copy(from, copy);
-  note_layout(from, copy);
-  return copy;
+/// What the tiles of a region read, and what is laid out for them in another order.
+class RegionInputs {
+ public:
+  RegionInputs(Lowering& lowering, std::vector<StridedView> views)
+      : lowering_(lowering), views_(std::move(views)) {}
+
+  const std::vector<StridedView>& views() const { return views_; }
+  std::size_t position(std::size_t argument, const Integers& order) {
+    const auto [place, is_new] = places_.try_emplace({argument, order}, views_.size());
+    if (is_new) views_.push_back(lowering_.copy_in_order(StridedView(views_[argument]), order));
+    return place->second;
+  }
+
+ private:
+  Lowering& lowering_;
+  std::vector<StridedView> views_;  ///< first those of the tile program's arguments
+  std::map<std::pair<std::size_t, Integers>, std::size_t> places_;  ///< in views_, by argument and order
+};
+
+namespace {
+
+/// The part of an outer view that one tile sees. Inside, a view starts at its first element; where that is
+/// comes from the binding.
+StridedView bind(const StridedView& outer, std::int64_t axis, std::int64_t extent,
+                 std::vector<TileBinding>& bindings) {
+  StridedView view = sliced(outer, axis, extent);
+  view.offset = 0;
+  bindings.push_back(binding_of(outer, axis));
+  return view;
 }
 
-/// Inside, a view starts at its first element; where that is comes from the binding.
-std::unique_ptr<TilePlan> Lowering::plan_tile(const TileProgram& tile, std::span<const StridedView> inputs,
-                                              std::span<const StridedView> outputs) const {
-  auto result = std::make_unique<TilePlan>();
-  BorderViews border;
-  const auto add = [](const StridedView& outer, std::int64_t axis, std::int64_t extent,
-                      std::vector<StridedView>& views, std::vector<TileBinding>& bindings) {
-    views.push_back(sliced(outer, axis, extent));
-    views.back().offset = 0;
-    bindings.push_back(binding_of(outer, axis));
-  };
-  for (std::size_t i = 0; i < inputs.size(); ++i) {
-    const Shape& shape = tile.program.shape(tile.program.arguments()[i]);
-    const std::int64_t axis = axis_of(tile.inputs[i]);
-    add(inputs[i], axis, axis < 0 ? 0 : shape[static_cast<std::size_t>(axis)], border.arguments,
-        result->arguments);
+/// Around one plan of a region's tiles.
+class AroundTile final : public TileSurroundings {
+ public:
+  AroundTile(const TileProgram& tile, RegionInputs& inputs, std::vector<TileBinding>& bindings)
+      : tile_(tile), inputs_(inputs), bindings_(bindings) {}
+
+  StridedView bound(std::size_t argument, std::size_t place) {
+    const std::int64_t axis = axis_of(tile_.inputs[argument]);
+    const Shape& shape = tile_.program.shape(tile_.program.arguments()[argument]);
+    return bind(inputs_.views()[place], axis, axis < 0 ? 0 : shape[static_cast<std::size_t>(axis)],
+                bindings_);
   }
+  LaidOut laid_out(std::size_t argument, const Integers& order) override {
+    const std::size_t position = bindings_.size();
+    return {bound(argument, inputs_.position(argument, order)), position};
+  }
+
+ private:
+  const TileProgram& tile_;
+  RegionInputs& inputs_;
+  std::vector<TileBinding>& bindings_;
+};
+
+}  // namespace
+
+std::unique_ptr<TilePlan> Lowering::plan_tile(const TileProgram& tile, RegionInputs& inputs,
+                                              std::span<const StridedView> outputs) {
+  auto result = std::make_unique<TilePlan>();
+  AroundTile around(tile, inputs, result->arguments);
+  BorderViews border;
+  for (std::size_t i = 0; i < tile.inputs.size(); ++i) border.arguments.push_back(around.bound(i, i));
   for (std::size_t i = 0; i < outputs.size(); ++i) {
     const std::int64_t axis = tile.outputs[i].axis;
     const Shape& shape = tile.program.shape(tile.program.outputs()[i]);
-    add(outputs[i], axis, shape[static_cast<std::size_t>(axis)], border.outputs, result->outputs);
+    border.outputs.push_back(bind(outputs[i], axis, shape[static_cast<std::size_t>(axis)], result->outputs));
   }
   LoweringOptions inner = options_;
   inner.tiling.is_parallel = false;
-  result->plan = Lowering(tile.program, kernels_, inner, std::move(border), collector_).run();
+  result->plan = Lowering(tile.program, kernels_, inner, std::move(border), collector_, &around).run();
   return result;
 }
 
@@ -170,7 +200,7 @@ void Lowering::consume_uses_inside(const Region& region, const Leaving& leaving)
 void Lowering::lower_region(const Region& region, const Leaving& leaving) {
   fusion_.close_all();
   const TileProgram tile = tile_program(program_, region, region.slice, leaving.is_written);
-  const std::vector<StridedView> reads = tile_inputs(tile, region.extent);
+  RegionInputs inputs(*this, tile_inputs(tile, region.extent));
   std::vector<BufferId> consumed;
   for (Value node : region.nodes)
     if (uses_[node.index] > 0 && !leaving.is_made_again[node.index])
@@ -182,8 +212,9 @@ void Lowering::lower_region(const Region& region, const Leaving& leaving) {
 
   std::unique_ptr<TilePlan> last;
   if (const std::int64_t rest = region.extent % region.slice; rest != 0)
-    last = plan_tile(tile_program(program_, region, rest, leaving.is_written), reads, writes);
-  emit(make_tiled_step(region.extent, region.slice, plan_tile(tile, reads, writes), std::move(last)), reads,
+    last = plan_tile(tile_program(program_, region, rest, leaving.is_written), inputs, writes);
+  std::unique_ptr<TilePlan> plan = plan_tile(tile, inputs, writes);
+  emit(make_tiled_step(region.extent, region.slice, std::move(plan), std::move(last)), inputs.views(),
        writes);
   for (BufferId buffer : consumed) consume_buffer(buffer);
   for (Value node : region.nodes)
