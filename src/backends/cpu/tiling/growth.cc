@@ -187,6 +187,19 @@ std::int64_t Growth::bytes_at_border() const {
   return sum;
 }
 
+std::int64_t Growth::bytes_of_whole_inputs() const {
+  std::int64_t sum = 0;
+  std::unordered_set<std::uint32_t> inputs;
+  for (Value node : nodes_) {
+    const std::span<const Value> operands = around_.program().operands(node);
+    for (std::size_t k = 0; k < operands.size(); ++k)
+      if (!contains(operands[k]) && slicing(node).flow->operand_axes[k] == AxisFlow::kWhole &&
+          inputs.insert(operands[k].index).second)
+        sum += around_.bytes(operands[k]);
+  }
+  return sum;
+}
+
 std::int64_t Growth::live_bytes() const {
   std::unordered_map<std::uint32_t, std::size_t> uses;
   for (Value node : nodes_)

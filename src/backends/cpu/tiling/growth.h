@@ -55,6 +55,8 @@ class Growth {
   std::int64_t bytes_hidden() const;
   /// Bytes of members that exist as a whole, and of values that are computed before.
   std::int64_t bytes_at_border() const;
+  /// Bytes of values from outside that every tile reads as a whole.
+  std::int64_t bytes_of_whole_inputs() const;
   /// The most bytes of members that are alive at one time, as whole values.
   std::int64_t live_bytes() const;
   /// The shortest slice that suits all members.
