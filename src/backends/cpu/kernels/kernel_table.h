@@ -36,6 +36,7 @@ struct ProductTile {
   std::ptrdiff_t c_vector;
   std::ptrdiff_t depth;  ///< extent of k
   bool accumulate;
+  const T* next_a;  ///< what will be a next, to be fetched by lines along k (a_k = 1); null: nothing
 };
 
 /// Copies a matrix in[k][j] into `columns` of the columns of out[k][j], whose rows are `width` apart.
@@ -83,7 +84,8 @@ template <class T>
 struct FloatKernels {
   int lanes;      ///< elements of one vector
   int tile_rows;  ///< largest rows of a ProductTile; its columns are 1 or 2 vectors
-  void (*product_tile[kMaxTileRows][kMaxTileVectors])(const ProductTile<T>&);
+  /// By rows, by vectors, and by whether it fetches next_a.
+  void (*product_tile[kMaxTileRows][kMaxTileVectors][2])(const ProductTile<T>&);
   void (*pack)(const PackedPanel<T>&);
   /// to[row*columns + column] = from[row + column*stride]
   void (*transpose)(const T* from, std::ptrdiff_t stride, T* to, std::ptrdiff_t rows, std::ptrdiff_t columns);

@@ -18,6 +18,8 @@ constexpr std::int64_t kFarApart = 2048;
 /// Uses of a packed block that pay for packing it. Of a panel of b that is not packed each row of vectors is
 /// fetched from the second cache again, which product tiles hardly notice as long as the rows are few.
 constexpr std::int64_t kEnoughUsesOfA = 4, kEnoughUsesOfB = 8, kFewRowsOfB = 64;
+/// Of a first cache; and panels of b that hide how long a larger a takes to arrive.
+constexpr std::int64_t kFirstCache = 32 << 10, kEnoughPanels = 4;
 /// Bytes of b that are packed at once, at most.
 constexpr std::int64_t kMostShared = 32 << 20;
 
@@ -63,6 +65,11 @@ void ProductBlocking::choose_packing(const ProductPlan& plan, std::int64_t eleme
   const auto is_far = [=](const AxisMap& map) { return std::abs(map.stride) * element_size >= kFarApart; };
   const bool is_a_uneven = !plan.a_m.is_even() || !plan.a_k.is_even();
   packs_a = is_a_uneven || ((is_far(plan.a_m) || is_far(plan.a_k)) && task_columns >= kEnoughUsesOfA * panel);
+  std::int64_t a_size = m * k * element_size;
+  for (std::size_t axis = 0; axis < plan.batch.extents.size(); ++axis)
+    if (plan.batch.strides[0][axis] != 0) a_size *= plan.batch.extents[axis];
+  fetches_a = !packs_a && plan.a_k.is_even() && plan.a_k.stride == 1 && a_size > kFirstCache &&
+              panels() <= kEnoughPanels;
   const std::int64_t lanes = panel / 2;
   const bool is_b_unsuitable = !plan.b_n.has_vectors(lanes) || !plan.b_k.is_even();
   const bool has_far_rows = 2 * std::abs(plan.b_k.stride) * element_size >= kFarApart && k > kFewRowsOfB;

@@ -23,6 +23,7 @@ struct ProductBlocking {
   std::int64_t b_batches = 1;             ///< different matrices b
   bool packs_a = false, packs_b = false;  ///< by each task
   bool shares_b = false;                  ///< packed once before, for all tasks
+  bool fetches_a = false;                 ///< a of the next tile, while one is computed
   bool stores_vectors = false;            ///< neighbours along n are neighbours in c
 
   /// The blocks of the epilogue, if there is one, are the tasks.

@@ -64,6 +64,7 @@ class ProductStep final : public Step {
     T* a_packed;                   ///< tiles: [tile][k][row]
     T* b_packed;                   ///< one panel: [k][column]
     T* tile;                       ///< results that cannot be stored as vectors
+    const T* a_after;              ///< of the next task; null if there is nothing to fetch
     std::int64_t k = 0, depth = 0;
   };
 
@@ -86,7 +87,19 @@ class ProductStep final : public Step {
                                            : nullptr,
             .a_packed = scratch,
             .b_packed = b_packed,
-            .tile = b_packed + kDepthBlock * blocking_.panel};
+            .tile = b_packed + kDepthBlock * blocking_.panel,
+            .a_after = blocking_.fetches_a ? a_of_next(context, batch, row, column) : nullptr};
+  }
+
+  /// Rows of a that the task after this one reads first, if that has the same thread.
+  const T* a_of_next(const RunContext& context, std::int64_t batch, std::int64_t row,
+                     std::int64_t column) const {
+    if (column + blocking_.task_columns < plan_.n) return nullptr;  // it reads the same rows
+    row += blocking_.task_rows;
+    if (row >= plan_.m) ++batch, row = 0;
+    if (batch == blocking_.batches) return nullptr;
+    return context.at<T>(plan_.buffers[0], plan_.offsets[0] + NestCursor<3>(plan_.batch, batch).at(0)) +
+           plan_.a_m.at(row);
   }
 
   /// The vectors of a panel of so many columns.
@@ -152,7 +165,8 @@ class ProductStep final : public Step {
     for (std::int64_t i = 0; i < block.rows; i += blocking_.tile_rows) {
       const std::int64_t rows = std::min(blocking_.tile_rows, block.rows - i);
       point_to_a(block, i, tile);
-      const auto kernel = kernels_.product_tile[rows - 1][vectors - 1];
+      if (blocking_.fetches_a) tile.next_a = next_a(block, i, j);
+      const auto kernel = kernels_.product_tile[rows - 1][vectors - 1][tile.next_a != nullptr];
       if (blocking_.stores_vectors && columns == width) {
         tile.c = block.c + plan_.c_m.at(block.c_row + i) + plan_.c_n.at(block.c_column + j);
         tile.c_row = plan_.c_m.stride;
@@ -202,6 +216,14 @@ class ProductStep final : public Step {
       tile.a_row = plan_.a_m.stride;
       tile.a_k = plan_.a_k.stride;
     }
+  }
+
+  /// What the tile after that at row i and column j reads of a.
+  const T* next_a(const Block& block, std::int64_t i, std::int64_t j) const {
+    const std::int64_t next = i + blocking_.tile_rows;
+    if (next < block.rows) return block.a + plan_.a_m.at(block.row + next) + plan_.a_k.at(block.k);
+    const bool is_last = j + blocking_.panel >= block.columns && block.k + block.depth == plan_.k;
+    return is_last ? block.a_after : nullptr;
   }
 
   /// From the scratch tile to results that are not neighbours, or fewer than a vector.
