@@ -130,24 +130,26 @@ Factor with_near_matrices(Lowering& lowering, const Factor& factor, const Factor
                           const std::vector<Label>& result, Extents extents, const StridedView& out) {
   constexpr std::int64_t kFewestUses = 8, kShortRun = 4;
   if (!lowering.does(BackendPass::layout)) return factor;
-  std::int64_t uses = 1;
-  for (Label label : other.labels)
-    if (stride_of(factor, label) == 0) uses *= extents[label];
   const auto near = std::ranges::find_if(factor.labels, [&](Label label) {
     return stride_of(factor, label) == 1 && extents[label] > kShortRun;
   });
-  if (uses < kFewestUses || near == factor.labels.end()) return factor;
+  if (near == factor.labels.end()) return factor;
   const auto neighbours = std::ranges::find(out.strides, 1) - out.strides.begin();
   const bool has_vectors = neighbours < std::ssize(out.strides) &&
                            stride_of(factor, result[static_cast<std::size_t>(neighbours)]) != 0;
   const std::vector<Label> terms = term_order(factor, other, result);
   const FactorLabels labels(factor, other, terms, result, extents, has_vectors);
-  const bool is_near = *near == labels.last || (!terms.empty() && *near == terms.back());
-  if (is_near && !lies_across_pages(factor, labels)) return factor;
+  const bool is_along_terms = !terms.empty() && *near == terms.back();
+  const bool is_packed = is_along_terms && has_vectors;
+  const bool is_near = *near == labels.last || is_along_terms;
+  if (is_near && !is_packed && !lies_across_pages(factor, labels)) return factor;
   if (const std::optional<Factor> around = laid_out_around(lowering, factor, labels.in_order());
       around && term_order(*around, other, result) == terms)
     return *around;
-  if (is_near) return factor;
+  std::int64_t uses = 1;
+  for (Label label : other.labels)
+    if (stride_of(factor, label) == 0) uses *= extents[label];
+  if (is_near || uses < kFewestUses) return factor;
   const Factor copy = laid_out(factor.view.dtype, labels.in_order(), extents);
   return term_order(copy, other, result) == terms ? copied(lowering, factor, copy.labels, extents) : factor;
 }

@@ -3,10 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
-#include <optional>
 
 #include "backends/cpu/lowering/lowering.h"
-#include "ops/recorded/einsum_spec.h"
 
 namespace loipe::cpu {
 
@@ -30,87 +28,18 @@ std::shared_ptr<const Tensor> counted(std::int64_t extent) {
   return numbers;
 }
 
-bool has(const std::vector<Label>& labels, Label label) {
-  return std::ranges::find(labels, label) != labels.end();
-}
-
-/// Whether in this product the matrix is the right factor with the summed label last: "ab,cb->ac", with
-/// batch labels in the rest. There, and not in other sums, the order of the
-/// terms does not depend on strides.
-bool is_right_factor(const Program& program, Value product, std::size_t place) {
-  const EinsumSpec spec = EinsumSpec::parse(program.attributes(product).text("spec"));
-  const std::vector<Label>&own = spec.operands[place], &other = spec.operands[1 - place];
-  if (spec.result.empty() || own.size() != 2 || own[0] != spec.result.back() || own[0] == own[1])
-    return false;
-  if (has(other, own[0]) || !has(other, own[1]) || has(spec.result, own[1])) return false;
-  const Shape& shape = program.shape(program.operands(product)[1 - place]);
-  for (std::size_t axis = 0; axis < other.size(); ++axis)
-    if (shape[axis] > 1 && has(spec.result, other[axis])) return true;
-  return false;
-}
-
-/// The order of the factor's axes, outer ones first, that puts one matrix after the other where they lie
-/// across each other: "aeb,becd->abcd" has a matrix "ae" for each b. Nothing if they do not,
-/// and where the order of the terms might depend on strides: if there are several summed
-/// labels, or if the product runs along b.
-std::optional<Integers> order_of_matrices(const Program& program, Value product, std::size_t place) {
-  const EinsumSpec spec = EinsumSpec::parse(program.attributes(product).text("spec"));
-  const std::vector<Label>&own = spec.operands[place], &other = spec.operands[1 - place];
-  Integers batch, terms, rest;
-  for (std::size_t axis = 0; axis < own.size(); ++axis) {
-    const bool in_other = has(other, own[axis]), in_result = has(spec.result, own[axis]);
-    if (std::ranges::count(own, own[axis]) > 1 || (!in_other && !in_result)) return std::nullopt;
-    (in_other && in_result ? batch : in_other ? terms : rest).push_back(static_cast<std::int64_t>(axis));
-  }
-  if (batch.empty() || terms.size() != 1 || rest.empty() || has(own, spec.result.back())) return std::nullopt;
-  if (batch.back() + 1 != std::ssize(own)) return std::nullopt;
-  batch.insert(batch.end(), rest.begin(), rest.end());
-  batch.push_back(terms[0]);
-  return batch;
-}
-
-/// The order of axes in which all uses of the argument, products of two, want it to lie; nothing if that is
-/// the order that it has, or they do not agree.
-std::optional<Integers> wanted_order(const Program& program, Value argument) {
-  const Shape& shape = program.shape(argument);
-  if (std::ranges::count(shape, 1) > 0 || !is_floating(program.type(argument).dtype)) return std::nullopt;
-  std::optional<Integers> order;
-  for (std::uint32_t i = 0; i < program.size(); ++i) {
-    const std::span<const Value> operands = program.operands(Value{i});
-    const auto place = static_cast<std::size_t>(std::ranges::find(operands, argument) - operands.begin());
-    if (place == operands.size()) continue;
-    if (operands.size() != 2 || operands[0] == operands[1] || program.op(Value{i}).name.value != "einsum")
-      return std::nullopt;
-    const std::optional<Integers> wanted = is_right_factor(program, Value{i}, place)
-                                               ? std::optional(Integers{1, 0})
-                                               : order_of_matrices(program, Value{i}, place);
-    if (!wanted || (order && *order != *wanted)) return std::nullopt;
-    order = wanted;
-  }
-  return order;
-}
-
 std::int64_t axis_of(const TileProgram::Input& input) {
   return input.axis == TileProgram::Input::kPositions ? 0 : input.axis;
 }
 
 }  // namespace
 
-/// Views of the whole inputs, in memory. What every tile would pack for its products is
-/// laid out for them once.
+/// Views of the whole inputs, in memory.
 std::vector<StridedView> Lowering::tile_inputs(const TileProgram& tile, std::int64_t extent) {
   std::vector<StridedView> views;
-  for (std::size_t i = 0; i < tile.inputs.size(); ++i) {
-    const TileProgram::Input& input = tile.inputs[i];
-    if (input.axis == TileProgram::Input::kPositions) {
-      views.push_back(constant(counted(extent)));
-      continue;
-    }
-    views.push_back(view(input.value));
-    if (!does(BackendPass::layout) || input.axis != AxisFlow::kWhole) continue;
-    if (const auto order = wanted_order(tile.program, tile.program.arguments()[i]))
-      views.back() = copy_in_order(views.back(), *order);
-  }
+  for (const TileProgram::Input& input : tile.inputs)
+    views.push_back(input.axis == TileProgram::Input::kPositions ? constant(counted(extent))
+                                                                 : view(input.value));
   return views;
 }
 
