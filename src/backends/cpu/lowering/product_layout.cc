@@ -96,13 +96,16 @@ struct FactorLabels {
   }
 };
 
-/// Small matrices, one for each index of a batch, of which each element lies in another page.
+/// Small matrices, one for each index of a batch, of which neighbours along rows or terms lie in different
+/// pages, and so compete for the same few lines of the first cache.
 bool lies_across_pages(const Factor& factor, const FactorLabels& labels) {
   constexpr std::int64_t kPage = 4096;
-  return !labels.batch.empty() && !labels.terms.empty() &&
-         std::abs(stride_of(factor, labels.terms.back())) *
-                 static_cast<std::int64_t>(size_of(factor.view.dtype)) >=
-             kPage;
+  const auto is_far = [&](Label label) {
+    return std::abs(stride_of(factor, label)) * static_cast<std::int64_t>(size_of(factor.view.dtype)) >=
+           kPage;
+  };
+  if (labels.batch.empty() || labels.terms.empty()) return false;
+  return is_far(labels.terms.back()) || (labels.last && is_far(*labels.last));
 }
 
 /// The factor as it lies around this tile, if it does, with the labels in this order.
