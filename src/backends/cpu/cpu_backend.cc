@@ -23,7 +23,8 @@ std::vector<cpu::TilingOptions> tilings(const DisabledPasses& disabled) {
   constexpr std::int64_t kSmallestTile = 2048, kNoTiles = std::int64_t{1} << 50;
   std::vector<cpu::TilingOptions> all;
   if (disabled.contains(BackendPass::tiling)) return {{}};
-  for (cpu::TilingOptions tiling{.tile_bytes = cpu::half_second_cache()}; tiling.tile_bytes >= kSmallestTile; tiling.tile_bytes /= 4)
+  for (cpu::TilingOptions tiling{.tile_bytes = cpu::half_second_cache()}; tiling.tile_bytes >= kSmallestTile;
+       tiling.tile_bytes /= 4)
     all.push_back(tiling);
   all.push_back({.tile_bytes = kNoTiles, .is_parallel = false});
   return all;

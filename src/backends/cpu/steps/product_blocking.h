@@ -30,6 +30,12 @@ struct ProductBlocking {
   ProductBlocking(const ProductPlan& plan, std::int64_t tile_rows, std::int64_t lanes,
                   std::int64_t element_size, const ProductEpilogue* epilogue = nullptr);
 
+  /// Rows of the next tile where so many are left: as equal as can be, since a tile of one or two rows has
+  /// too few sums to hide the latency of each.
+  std::int64_t rows_of_tile(std::int64_t left) const {
+    const std::int64_t tiles = (left + tile_rows - 1) / tile_rows;
+    return (left + tiles - 1) / tiles;
+  }
   std::int64_t row_tasks() const { return (m + task_rows - 1) / task_rows; }
   std::int64_t column_tasks() const { return (n + task_columns - 1) / task_columns; }
   std::int64_t panels() const { return (n + panel - 1) / panel; }

@@ -150,9 +150,11 @@ class ProductStep final : public Step {
   }
 
   void pack_a(const Block& block) const {
-    for (std::int64_t i = 0; i < block.rows; i += blocking_.tile_rows)
+    for (std::int64_t i = 0, rows; i < block.rows; i += rows) {
+      rows = blocking_.rows_of_tile(block.rows - i);
       pack(block.a_packed + i * block.depth, block.a, plan_.a_k, block.k, block.depth, plan_.a_m,
-           block.row + i, std::min(blocking_.tile_rows, block.rows - i), blocking_.tile_rows);
+           block.row + i, rows, rows);
+    }
   }
 
   /// All rows of the block times one panel of b.
@@ -162,10 +164,10 @@ class ProductStep final : public Step {
     tile.depth = block.depth;
     tile.accumulate = block.k > 0;
     point_to_b(block, j, columns, width, tile);
-    for (std::int64_t i = 0; i < block.rows; i += blocking_.tile_rows) {
-      const std::int64_t rows = std::min(blocking_.tile_rows, block.rows - i);
-      point_to_a(block, i, tile);
-      if (blocking_.fetches_a) tile.next_a = next_a(block, i, j);
+    for (std::int64_t i = 0, rows; i < block.rows; i += rows) {
+      rows = blocking_.rows_of_tile(block.rows - i);
+      point_to_a(block, i, rows, tile);
+      if (blocking_.fetches_a) tile.next_a = next_a(block, i + rows, j);
       const auto kernel = kernels_.product_tile[rows - 1][vectors - 1][tile.next_a != nullptr];
       if (blocking_.stores_vectors && columns == width) {
         tile.c = block.c + plan_.c_m.at(block.c_row + i) + plan_.c_n.at(block.c_column + j);
@@ -206,11 +208,11 @@ class ProductStep final : public Step {
     return column + kernels_.lanes < plan_.n ? map.at(column + kernels_.lanes) - map.at(column) : 0;
   }
 
-  void point_to_a(const Block& block, std::int64_t i, ProductTile<T>& tile) const {
+  void point_to_a(const Block& block, std::int64_t i, std::int64_t rows, ProductTile<T>& tile) const {
     if (blocking_.packs_a) {
       tile.a = block.a_packed + i * block.depth;
       tile.a_row = 1;
-      tile.a_k = blocking_.tile_rows;
+      tile.a_k = rows;
     } else {
       tile.a = block.a + plan_.a_m.at(block.row + i) + plan_.a_k.at(block.k);
       tile.a_row = plan_.a_m.stride;
@@ -218,9 +220,8 @@ class ProductStep final : public Step {
     }
   }
 
-  /// What the tile after that at row i and column j reads of a.
-  const T* next_a(const Block& block, std::int64_t i, std::int64_t j) const {
-    const std::int64_t next = i + blocking_.tile_rows;
+  /// What the next tile, at row `next` or, behind the last, at the first of another panel, reads of a.
+  const T* next_a(const Block& block, std::int64_t next, std::int64_t j) const {
     if (next < block.rows) return block.a + plan_.a_m.at(block.row + next) + plan_.a_k.at(block.k);
     const bool is_last = j + blocking_.panel >= block.columns && block.k + block.depth == plan_.k;
     return is_last ? block.a_after : nullptr;
