@@ -123,6 +123,32 @@ TEST_P(Epilogues, HaveTheBitsOfLoopsInMemory) {
   EXPECT_TRUE(inside > 60 || !compiles) << "only " << inside << " loops ran inside a product";
 }
 
+/// The last label of the result is one of the batch: along it a block of results has one element, so the loop
+/// has no vectors in there and runs after the product.
+TEST(Epilogues, ABatchLabelMayBeLast) {
+  for (const char* spec : {"cab,cbd->adc", "bca,cbd->acd"}) {
+    SCOPED_TRACE(spec);
+    Builder b;
+    const Value x = b.argument("x", {DType::f32, {32, 32, 32}}),
+                y = b.argument("y", {DType::f32, {32, 32, 32}});
+    const Value product = b.emit("einsum", {x, y}, {{"spec", std::string(spec)}});
+    const Program program = b.finish({b.emit("add", {b.emit("mul", {product, product}), x})});
+    Rng rng(3);
+    std::vector<Tensor> arguments;
+    for (Value argument : program.arguments()) {
+      arguments.emplace_back(program.type(argument));
+      for (float& element : arguments.back().elements<float>()) element = static_cast<float>(rng.normal());
+    }
+    const auto run = [&](const std::vector<std::string>& disabled) {
+      return run_guarded(
+          *find_backend("jit").compile(program, {.threads = 1, .disabled = DisabledPasses(disabled)}),
+          arguments);
+    };
+    EXPECT_TRUE(run({}) == run({"epilogues"}));
+    EXPECT_TRUE(run({"tiling"}) == run({"epilogues", "tiling"}));
+  }
+}
+
 /// What a product gives is gone, and with it its memory, but for what others read.
 TEST(Epilogues, ResultsOfProductsDoNotExist) {
   for (bool is_read_elsewhere : {false, true}) {
