@@ -2,6 +2,8 @@
 // The kernels against the reference on random shapes, masks and strides.
 #include <gtest/gtest.h>
 
+#include <numbers>
+
 #include "attention/attention_case.h"
 #include "attention/exact/attention.h"
 #include "attention/reference/reference_attention.h"
@@ -182,6 +184,49 @@ TEST(ExactAttentionAccuracy, OffsetsCostNoDigits) {
   EXPECT_LT(deviation_of_dq(50, 0, 1), 2e-6);
   EXPECT_LT(deviation_of_dq(0, 1e6, 1e4), 2e-6);
   EXPECT_LT(deviation_of_dq(1000, 1000, 1), 2e-6);
+}
+
+// Weights of sharp heads go down to where numbers are subnormal and beyond: there they are 0.
+TYPED_TEST(ExactAttention, EqualsTheReferenceOnSharpHeads) {
+  for (const Kind kind : kKinds)
+    for (const int level : {0, 1, 2}) {
+      const ScopedSimdLevel scoped(level);
+      Rng rng(5);
+      Case<TypeParam> c;
+      c.shape = {2, 2, 70, 130, 16, 16};
+      fill(c, rng);
+      c.scale = 8;  // a spread of 32, of some 100 between the ends of a row
+      Results<TypeParam> got(c), expected(c);
+      run(kind, c, got, {});
+      run_reference(kind, c, expected);
+      expect_near(got, expected, "kind " + std::to_string(static_cast<int>(kind)));
+    }
+}
+
+// The first logit is `below` above all others, which have nothing of dV where their weights are negligible.
+template <class E>
+double largest_value_derivative_of_others(double below) {
+  Rng rng(3);
+  Case<E> c;
+  c.shape = {1, 1, 40, 40, 8, 8};
+  fill(c, rng);
+  c.scale = 1;
+  c.q.fill([](auto, auto, std::int64_t column) { return column == 0 ? 1.0 : 0.0; });
+  c.k.fill([&](auto, std::int64_t j, auto) { return j == 0 ? below * std::numbers::ln2 : 0.0; });
+  Results<E> r(c);
+  run(Kind::vjp, c, r, {});
+  double largest = 0;
+  for (std::int64_t j = 1; j < 40; ++j)
+    for (std::int64_t column = 0; column < 8; ++column)
+      largest = std::max(largest, std::abs(r.v.at(0, j, column)));
+  return largest;
+}
+
+TEST(ExactAttentionAccuracy, NegligibleWeightsAreZero) {
+  EXPECT_GT(largest_value_derivative_of_others<float>(62), 0);
+  EXPECT_EQ(largest_value_derivative_of_others<float>(66), 0);
+  EXPECT_GT(largest_value_derivative_of_others<double>(500), 0);
+  EXPECT_EQ(largest_value_derivative_of_others<double>(520), 0);
 }
 
 TYPED_TEST(ExactAttention, HasTheSameBitsForEveryNumberOfThreads) {
