@@ -57,7 +57,7 @@ Choice choose(const Problem<E>& p, const Budget& budget, std::int64_t key_head) 
         lanes.q[c * plan->lanes] =
             get(p.q, key_head * p.shape.readers() + reader, i, c) * plan->centred.query_factor();
       lanes.count = 1;
-      select(*plan, lanes, plan->exact_keys, means, taken);
+      select(*plan, lanes, plan->exact_keys, static_cast<const T*>(nullptr), means, taken);
       choice.taken.emplace_back();
       for (std::int64_t c = 0; c < plan->clusters; ++c) choice.taken.back().push_back(taken[c] != 0);
     }

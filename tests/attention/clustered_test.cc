@@ -7,62 +7,12 @@
 #include <thread>
 
 #include "attention/clustered_oracle.h"
+#include "attention/clustered_run.h"
 #include "attention/reference/reference_attention.h"
-#include "base/simd_level.h"
 
 namespace loipe::attention::testing {
 
 namespace {
-
-/// What a computation writes.
-template <class E>
-struct Results {
-  Array<E> o, q, k, v;
-  Array<Accumulator<E>> lse;
-
-  explicit Results(const Case<E>& c) {
-    Rng rng(static_cast<std::uint64_t>(c.shape.queries * 31 + c.shape.keys));
-    const Shape& s = c.shape;
-    o = Array<E>(s.heads, s.queries, s.value_size, rng), q = Array<E>(s.heads, s.queries, s.head_size, rng);
-    k = Array<E>(s.kv_heads, s.keys, s.head_size, rng), v = Array<E>(s.kv_heads, s.keys, s.value_size, rng);
-    lse = Array<Accumulator<E>>(s.heads, s.queries, 1, rng);
-  }
-  clustered::Saved<E> saved() const { return {o.rows(), lse.rows()}; }
-};
-
-class ScopedLevel {
- public:
-  explicit ScopedLevel(std::uint64_t level) {
-    constexpr const char* kNames[] = {"baseline", "avx2", "avx512"};
-    setenv("LOIPE_SIMD", kNames[std::min<std::uint64_t>(level, static_cast<std::uint64_t>(simd_level()))], 1);
-  }
-  ~ScopedLevel() { unsetenv("LOIPE_SIMD"); }
-};
-
-template <class E>
-void run_forward(const Case<E>& c, const Budget& budget, Results<E>& r, const Parallel& parallel = {}) {
-  Workspace memory(clustered::forward_workspace(c.problem(), budget, parallel.threads));
-  clustered::forward<E>(c.problem(), budget, {r.o.rows(), r.lse.rows()}, parallel, memory.bytes());
-  EXPECT_TRUE(memory.is_whole());
-}
-
-template <class E>
-void run_vjp(const Case<E>& c, const Budget& budget, const clustered::Saved<E>& saved, Results<E>& r,
-             const Parallel& parallel = {}) {
-  Workspace memory(clustered::vjp_workspace(c.problem(), budget, parallel.threads));
-  clustered::vjp<E>(c.problem(), budget, saved, c.cotangents(), {r.q.rows(), r.k.rows(), r.v.rows()},
-                    parallel, memory.bytes());
-  EXPECT_TRUE(memory.is_whole());
-}
-
-/// A case without what clustered attention does not have: a bias and a window of the mask.
-template <class E>
-Case<E> clustered_case(Rng& rng, std::int64_t largest) {
-  Case<E> c = random_case<E>(rng, largest);
-  c.window = 0;
-  c.bias.clear();
-  return c;
-}
 
 Budget random_budget(Rng& rng, std::int64_t keys) {
   return {1 + rng.below(keys + 10), rng.below(keys + 10), rng.chance(0.3) ? 1 + rng.below(50) : 0,
@@ -257,8 +207,9 @@ TYPED_TEST(ClusteredAttention, PilotOfAllRowsIsTheErrorOfDq) {
     const auto c = clustered_case<TypeParam>(rng, 250);
     const std::int64_t clusters = 1 + rng.below(30);
     const std::int64_t window = seed % 3 == 0 ? 9 : 0;
-    const std::vector<Budget> budgets{
+    std::vector<Budget> budgets{
         {clusters, 0, window, seed}, {clusters, 20, window, seed}, {clusters, 60, window, seed}};
+    for (Budget& budget : budgets) budget.is_by_importance = seed % 2 == 1;
     Results<TypeParam> exact(c);
     reference::forward<TypeParam>(c.problem(), {exact.o.rows(), exact.lse.rows()});
     reference::vjp<TypeParam>(c.problem(), c.cotangents(), {exact.q.rows(), exact.k.rows(), exact.v.rows()});

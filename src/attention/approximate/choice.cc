@@ -19,7 +19,8 @@ std::int64_t whole(double number) { return static_cast<std::int64_t>(number); }
 
 bool is_alike(const HeadReport& a, const HeadReport& b) {
   return a.method == b.method && a.backward_method == b.backward_method && a.degree == b.degree &&
-         a.rank == b.rank && a.near == b.near && a.clusters == b.clusters && a.exact_keys == b.exact_keys;
+         a.rank == b.rank && a.near == b.near && a.clusters == b.clusters && a.exact_keys == b.exact_keys &&
+         a.sampled == b.sampled;
 }
 
 bool may_be(const Settings& settings, Method method) {
@@ -208,7 +209,10 @@ template <class E>
 clustered::Budget Choices<E>::budget(const HeadReport& report) {
   return {.clusters = whole(report.clusters),
           .exact_keys = whole(report.exact_keys),
-          .window = whole(report.near)};
+          .window = whole(report.near),
+          // After a clustered forward pass its own choice makes the gradient that of its loss.
+          .is_by_importance = report.method == static_cast<double>(Method::exact),
+          .sampled = whole(report.sampled)};
 }
 
 template <class E>
@@ -221,7 +225,11 @@ Budgets Choices<E>::budgets(const Problem<E>& problem, const Settings& settings)
       planner::plan_head(shape, {.scale = 1, .keys = shape.keys}, request_of(shape, named));
   if (plan.method != Method::clustered) return result;
   const auto add = [&](std::int64_t keys) {
-    result.list[result.count++] = {.clusters = plan.clusters, .exact_keys = keys, .window = plan.window};
+    result.list[result.count++] = {.clusters = plan.clusters,
+                                   .exact_keys = keys,
+                                   .window = plan.window,
+                                   .is_by_importance = !settings.is_forward_clustered,
+                                   .sampled = plan.sampled};
   };
   if (settings.exact_keys > 0) {
     add(std::min(settings.exact_keys, shape.keys));

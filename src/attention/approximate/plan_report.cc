@@ -60,6 +60,7 @@ HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatis
   report.parameter = plan.parameter;
   report.clusters = static_cast<double>(plan.clusters);
   report.exact_keys = static_cast<double>(plan.exact_keys);
+  report.sampled = static_cast<double>(plan.sampled);
   constexpr double kVacuous = std::numeric_limits<double>::infinity();
   if (is_forward_exact) report.o = {0, 0, 0};
   else report.bound_o = kVacuous;
@@ -75,6 +76,7 @@ planner::HeadPlan plan_of(const HeadReport& report) {
   plan.coefficients = static_cast<CoefficientKind>(whole(report.coefficients));
   plan.parameter = report.parameter;
   plan.clusters = whole(report.clusters), plan.exact_keys = whole(report.exact_keys);
+  plan.sampled = whole(report.sampled);
   plan.predicted_error = report.predicted_error;
   return plan;
 }

@@ -31,6 +31,7 @@ struct HeadReport {
   double parameter = 0;     ///< of the coefficients: their spread or range
   double near = 0;          ///< see Settings::near
   double clusters = 0, exact_keys = 0;
+  double sampled = 0;  ///< queries that see all keys, see clustered::Budget
   double logit_spread = 0;   ///< root mean square of the logits, keys centred
   double logit_bound = 0;    ///< of their absolute values: scale max |q| max |k - centre|
   double largest_logit = 0;  ///< of the sampled ones

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <cmath>
+#include <limits>
 
 #include "attention/approximate/approximate.h"
 #include "attention/approximate/audit.h"
@@ -38,6 +38,7 @@ class Backward {
   Backward(const Problem<E>& problem, std::span<const Settings> settings, int threads, Arena& arena)
       : problem_(problem), settings_(settings), choices_(problem, settings, threads, arena) {
     audit_ = Audit<E>(problem, threads, arena);
+    errors_ = arena.take<double>(problem.shape.kv_heads * Budgets::kMost);
     std::size_t bytes = Choices<E>::largest_vjp_workspace(problem, settings, threads);
     for (std::size_t head = 0; head < settings.size(); ++head)
       if (head == 0 || settings[head] != settings[head - 1])
@@ -52,6 +53,7 @@ class Backward {
     std::ranges::copy(saved.reports, reports.begin());
     saved_ = &saved, cotangents_ = &cotangents, results_ = &results, parallel_ = &parallel;
     choices_.recall(parallel, reports);
+    std::fill_n(errors_, problem_.shape.kv_heads * Budgets::kMost, std::numeric_limits<double>::infinity());
     for_each(parallel, problem_.shape.kv_heads, [&](std::int64_t head, int thread) {
       choose_budget(reports, head,
                     kernels_.subspan(static_cast<std::size_t>(thread) * pilot_bytes_, pilot_bytes_));
@@ -87,11 +89,11 @@ class Backward {
     HeadReport& report = reports[static_cast<std::size_t>(head)];
     const Settings& settings = settings_of(head);
     if (report.backward_method != kClustered || !may_pilot(settings)) return;
-    const Budgets budgets = Choices<E>::budgets(problem_, settings);
-    std::array<double, Budgets::kMost> errors{};
+    Budgets budgets = Choices<E>::budgets(problem_, settings);
+    const std::span<double> errors = errors_of(head);
     const HeadRange one{head, 1};
     clustered::pilot<E>(some_heads(problem_, one), budgets.all(), {}, clustered_saved(head),
-                        some_heads(*cotangents_, problem_.shape, one), std::span(errors).first(budgets.count),
+                        some_heads(*cotangents_, problem_.shape, one), errors.first(budgets.count),
                         Parallel{}, workspace);
     std::size_t chosen = 0;
     while (chosen + 1 < budgets.count && !(errors[chosen] <= kPilotMargin * settings.tolerance)) ++chosen;
@@ -161,7 +163,7 @@ class Backward {
     }
   }
 
-  /// Where method automatic misses its tolerance, the next budget, else exact derivatives.
+  /// Where method automatic misses its tolerance, a larger budget, else exact derivatives.
   void audit(std::span<HeadReport> reports, std::int64_t head) {
     HeadReport& report = reports[static_cast<std::size_t>(head)];
     const Settings& settings = settings_of(head);
@@ -170,7 +172,7 @@ class Backward {
       measure(reports, head);
       if (settings.method != Method::automatic || worst_of(report) <= settings.tolerance) return;
       report.escalations += 1;
-      if (!spend_more(report, settings)) give_up(report, planner::Reason::given_up);
+      if (!spend_more(report, head)) give_up(report, planner::Reason::given_up);
       run_alike(reports, {head, 1});
     }
   }
@@ -211,16 +213,27 @@ class Backward {
     return std::max({report.dq.value, report.dk.value, report.dv.value});
   }
 
-  bool spend_more(HeadReport& report, const Settings& settings) const {
-    if (report.backward_method != kClustered) return false;
+  /// The cheapest budget that should meet the tolerance, if all errors fall as the pilot's do. One more try:
+  /// what would miss again would have been exact for less.
+  bool spend_more(HeadReport& report, std::int64_t head) const {
+    if (report.backward_method != kClustered || report.escalations > 1) return false;
+    const Settings& settings = settings_of(head);
+    const double wanted = report.predicted_error * kPilotMargin * settings.tolerance / worst_of(report);
     const Budgets budgets = Choices<E>::budgets(problem_, settings);
-    for (const clustered::Budget& budget : budgets.all())
-      if (static_cast<double>(budget.exact_keys) > report.exact_keys && is_worth(budget, 0, settings)) {
-        set_budget(report, budget);
-        report.reason = static_cast<double>(planner::Reason::audit);
-        return true;
-      }
+    for (std::size_t b = 0; b < budgets.count; ++b) {
+      const double error = errors_of(head)[b];
+      if (!(error <= wanted) || !is_worth(budgets.list[b], error, settings)) continue;
+      set_budget(report, budgets.list[b]);
+      report.predicted_error = error;
+      report.reason = static_cast<double>(planner::Reason::audit);
+      return true;
+    }
     return false;
+  }
+
+  /// What the pilot of a head has found for each of its budgets; infinite where there was none.
+  std::span<double> errors_of(std::int64_t head) const {
+    return std::span(errors_ + head * Budgets::kMost, Budgets::kMost);
   }
 
   const Problem<E>& problem_;
@@ -228,6 +241,7 @@ class Backward {
   Choices<E> choices_;
   Audit<E> audit_;
   std::span<std::byte> kernels_;
+  double* errors_;  ///< [kv_heads][Budgets::kMost]
   std::size_t pilot_bytes_ = 0;
   const Saved<E>* saved_ = nullptr;
   const Cotangents<E>* cotangents_ = nullptr;

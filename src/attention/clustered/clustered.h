@@ -22,6 +22,14 @@ struct Budget {
   /// in any case.
   std::int64_t window = 0;
   std::uint64_t seed = 0;  ///< of the first centres
+  /// Of derivatives: exact_keys is the mean over queries, of which those get more whose weights and
+  /// cotangents are large (attention/clustered/importance.h). The choice then depends on norms of the
+  /// cotangents.
+  bool is_by_importance = false;
+  /// Of derivatives: about so many queries of each head, drawn at random, see all keys one by one. Their rows
+  /// of dQ are exact, and what they know better about dK and dV stands for all queries: these are unbiased
+  /// then, over seeds (attention/clustered/sampled_queries.h).
+  std::int64_t sampled = 0;
 };
 
 /// Of exact attention, or of `forward` below.
@@ -33,7 +41,7 @@ struct Saved {
 
 /// Derivatives by the formulas of exact attention, with the weights exp(x_ij - lse_i) of the keys that are
 /// seen one by one and those of the means of other clusters. With o and lse of exact attention: exact
-/// forward and clustered backward, linear in the cotangents.
+/// forward and clustered backward, linear in the cotangents unless the budget is by importance.
 template <class E>
 std::size_t vjp_workspace(const Problem<E>& problem, const Budget& budget, int threads);
 template <class E>

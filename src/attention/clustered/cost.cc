@@ -29,8 +29,10 @@ double relative_cost(const Shape& s, bool is_causal, const Budget& budget) {
   // The last cluster taken goes beyond the budget by half its keys.
   const double members = keys / clusters, seen = pairs / queries;
   const double taken = std::min(static_cast<double>(budget.exact_keys) + members / 2, seen);
+  const double sampled = std::min(static_cast<double>(budget.sampled) / queries, 1.0);
   const double of_query = kTakenPair * std::min(taken + direct, seen) + kGatheredQuery * taken / members +
-                          kMean * clusters + kQuery;
+                          kMean * clusters + kQuery +
+                          sampled * (kTakenPair * seen + kGatheredQuery * clusters);
   return of_query / seen;
 }
 

@@ -8,10 +8,19 @@
 
 namespace loipe::attention::clustered {
 
+namespace {
+
+Budget without_samples(Budget budget) {
+  budget.sampled = 0;
+  return budget;
+}
+
+}  // namespace
+
 template <class E>
 ForwardSweep<E>::ForwardSweep(const Problem<E>& problem, const Budget& budget, int threads, Arena& arena)
     : problem_(problem),
-      plan_(problem, budget, arena),
+      plan_(problem, without_samples(budget), arena),
       packing_(plan_),
       heads_at_once_([&] {
         Arena head;
@@ -113,7 +122,7 @@ void ForwardSweep<E>::take_means_of(const BlockOfReader& b, std::int64_t positio
     const std::int64_t used = std::min(plan_.lanes, b.queries.count() - lane);
     for (std::int64_t l = 0; l < used; ++l) add_lane(m.lanes, b.slot + lane + l, whole_strip(plan_.rows));
     gather(plan_, m.lanes, queries.q, plan_.centred.head_size, m.lanes.q_rows, m.lanes.q);
-    select(plan_, m.lanes, plan_.exact_keys, m.means,
+    select(plan_, m.lanes, plan_.exact_keys, static_cast<const T*>(nullptr), m.means,
            queries.taken + (b.slot + lane) / plan_.lanes * plan_.rows);
     take_rows({&m.means.strip, plan_.rows, m.means.additive}, 0, position, m);
   }
@@ -125,8 +134,9 @@ void ForwardSweep<E>::take_direct(const ChunkRange& range, std::int64_t block, s
   const KeyClusters<T>& keys = clustering_.of(position);
   for_each_direct_strip(plan_, keys, block, m.strip, [&](std::int64_t begin, std::int64_t count) {
     for (std::int64_t reader = 0; reader < problem_.shape.readers(); ++reader)
-      for_each_direct_tile(plan_, keys, packing_.block_of(range, block, reader), {begin, begin + count},
-                           m.lanes, [&] { take_rows({&m.strip, count, nullptr}, 0, position, m); });
+      for_each_direct_tile(plan_, keys, packing_.block_of(range, block, reader),
+                           heads_[position].queries.query, {begin, begin + count}, m.lanes,
+                           [&] { take_rows({&m.strip, count, nullptr}, 0, position, m); });
   });
 }
 

@@ -25,18 +25,20 @@ void for_each_direct_strip(const Plan<E>& plan, const KeyClusters<Accumulator<E>
   }
 }
 
-/// The queries of a block against rows `rows` of its direct keys.
+/// The queries of a block, query[slot], against rows `rows` of its direct keys.
 template <class E, class Take>
 void for_each_direct_tile(const Plan<E>& plan, const KeyClusters<Accumulator<E>>& keys,
-                          const BlockOfReader& b, const Span& rows, LaneTile<Accumulator<E>>& lanes,
-                          Take&& take) {
+                          const BlockOfReader& b, const std::int32_t* query, const Span& rows,
+                          LaneTile<Accumulator<E>>& lanes, Take&& take) {
   const Span direct = plan.direct(b.block);
   const std::int64_t first = keys.allowed_before[direct.begin] + rows.begin;
-  for (std::int64_t i = b.queries.begin; i < b.queries.end; ++i) {
+  for (std::int64_t slot = b.slot; slot < b.slot + plan.slots; ++slot) {
+    const std::int64_t i = query[slot];
+    if (i < 0) continue;
     std::int64_t seen = rows.count();
     if (plan.problem.mask.is_causal)
       seen = std::min(keys.allowed_before[std::min(i + 1, direct.end)] - first, seen);
-    if (seen > 0) add_lane(lanes, b.slot + i - b.queries.begin, whole_strip(seen));
+    if (seen > 0) add_lane(lanes, slot, whole_strip(seen));
     if (lanes.count == plan.lanes) take();
   }
   if (lanes.count > 0) take();
@@ -72,7 +74,7 @@ template <class E, class Take>
 void for_each_member_tile(const Plan<E>& plan, const KeyClusters<Accumulator<E>>& keys,
                           const ChunkRange& range, const std::uint64_t* taken, std::int64_t cluster,
                           const Span& members, LaneTile<Accumulator<E>>& lanes, Take&& take) {
-  const std::int64_t tiles_of_block = plan.block / plan.lanes * plan.problem.shape.readers();
+  const std::int64_t tiles_of_block = plan.slots / plan.lanes * plan.problem.shape.readers();
   for (std::int64_t block = 0; block < range.count; ++block) {
     const RowLimits limits = limits_of(plan, keys, range.first + block, cluster, members);
     if (limits.until == 0 && limits.from >= members.count()) continue;

@@ -96,7 +96,7 @@ void KeyClustering<E>::assign_range(std::int64_t key_head, std::int64_t range, c
 
 /// Members by counting, and how many of each cluster lie before the direct keys of each set and their end.
 template <class E>
-void KeyClustering<E>::sort_members(std::int64_t key_head, const KeyClusters<T>& c) const {
+void KeyClustering<E>::sort_members(std::int64_t key_head, KeyClusters<T>& c) const {
   const Shape& s = plan_.problem.shape;
   const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size, rows = plan_.rows;
   std::fill(c.begin, c.begin + rows + 1, 0);
@@ -121,6 +121,9 @@ void KeyClustering<E>::sort_members(std::int64_t key_head, const KeyClusters<T>&
               s.value_size, c.v + place * dv, dv, 1);
   }
   note(set_before, s.keys, first, c.before), note(set_until, s.keys, last, c.until);
+  double square = 0;
+  for (std::int64_t i = 0; i < c.allowed * dv; ++i) square += static_cast<double>(c.v[i] * c.v[i]);
+  c.value_variance = c.allowed == 0 ? 0 : square / static_cast<double>(c.allowed * s.value_size);
   for (std::int64_t cluster = rows; cluster > 0; --cluster) c.begin[cluster] = c.begin[cluster - 1];
   c.begin[0] = 0;
   for (std::int64_t set = 0; set < plan_.sets; ++set)

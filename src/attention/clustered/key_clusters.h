@@ -21,6 +21,7 @@ struct KeyClusters {
   std::int32_t *before, *until;  ///< [sets][clusters padded]
   T *k_mean, *v_mean;            ///< [sets][clusters padded][..], of the members outside
   T* count;                      ///< [sets][clusters padded], how many those are
+  double value_variance;         ///< in each direction, of the allowed keys
   KeyMetric<T> metric;
   Centres<T> centres;
 };
@@ -44,7 +45,7 @@ class KeyClustering {
   static KeyClusters<T> take(const Plan<E>& plan, Arena& arena);
   void list_allowed(std::int64_t key_head, KeyClusters<T>& c) const;
   void assign_range(std::int64_t key_head, std::int64_t range, const KeyClusters<T>& c, Arena memory) const;
-  void sort_members(std::int64_t key_head, const KeyClusters<T>& c) const;
+  void sort_members(std::int64_t key_head, KeyClusters<T>& c) const;
   void rank_clusters(const KeyClusters<T>& c) const;
   void average(std::int64_t cluster, const KeyClusters<T>& c) const;
 

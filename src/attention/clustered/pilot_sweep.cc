@@ -19,10 +19,12 @@ PilotSweep<E>::PilotSweep(const Problem<E>& problem, std::span<const Budget> bud
       plan_(problem, budgets.empty() ? Budget{} : budgets[0], arena),
       rows_(std::clamp<std::int64_t>(pilot.rows, 0, problem.shape.queries)),
       clustering_(plan_, 1, threads, arena),
-      squares_(arena.take<double>(problem.shape.readers() * static_cast<std::int64_t>(budgets.size() + 1))) {
-  Arena memory;
-  take_memory(memory);
-  memory_ = ThreadMemory(arena, memory.used(), threads);
+      squares_(arena.take<double>(problem.shape.readers() * static_cast<std::int64_t>(budgets.size() + 1))),
+      levels_(arena.take<T>(std::ssize(budgets))),
+      wanted_(arena.take<std::int64_t>(std::ssize(budgets))) {
+  Arena memory, sampling;
+  take_memory(memory), take_importance_memory(plan_, sampling);
+  memory_ = ThreadMemory(arena, std::max(memory.used(), sampling.used()), threads);
 }
 
 template <class E>
@@ -39,6 +41,7 @@ typename PilotSweep<E>::Memory PilotSweep<E>::take_memory(Arena& arena) const {
   m.taken = arena.take<std::uint8_t>(static_cast<std::int64_t>(budgets_.size()) * plan_.rows * lanes);
   m.bits = arena.take<std::uint64_t>(plan_.rows);
   m.sums = arena.take<double>(d);
+  for (T** numbers : {&m.thresholds, &m.log_sizes}) *numbers = arena.take<T>(lanes);
   return m;
 }
 
@@ -51,8 +54,15 @@ void PilotSweep<E>::run(const Saved<E>& saved, const Cotangents<E>& cotangents, 
   plan_.centred.compute_means(parallel);
   std::fill(errors.begin(), errors.end(), 0.0);
   double all = 0;
+  for (std::size_t b = 0; b < budgets_.size(); ++b)
+    wanted_[b] = std::max<std::int64_t>(budgets_[b].exact_keys, 0);
   for (std::int64_t key_head = 0; key_head < problem_.shape.kv_heads; ++key_head) {
     clustering_.run(parallel, key_head, 1);
+    if (plan_.is_by_importance) {
+      Arena sampling = memory_.of(0);
+      find_levels(plan_, clustering_.of(0), key_head, saved_, cotangents_, {wanted_, budgets_.size()},
+                  levels_, take_importance_memory(plan_, sampling));
+    }
     std::fill_n(squares_, readers * columns, 0.0);
     for_each(parallel, readers, [&](std::int64_t reader, int thread) {
       Arena own = memory_.of(thread);
@@ -93,7 +103,7 @@ void PilotSweep<E>::take_tile(std::int64_t head, Span samples, const KeyClusters
   std::fill_n(m.exact_mass, (plan_.rows + 1) * lanes, T{0});
   for (std::int64_t l = 0; l < samples.count(); ++l) {
     const std::int64_t query = query_of(head, samples.begin + l);
-    load_query(head, query, l, m);
+    load_query(head, query, l, keys.value_variance, m);
     take_means_of(query, l, keys, m);
     take_direct(query, l, keys, m);
   }
@@ -107,13 +117,14 @@ void PilotSweep<E>::take_tile(std::int64_t head, Span samples, const KeyClusters
 
 template <class E>
 void PilotSweep<E>::load_query(std::int64_t head, std::int64_t query, std::int64_t lane,
-                               const Memory& m) const {
+                               double value_variance, const Memory& m) const {
   const std::int64_t d = plan_.centred.head_size, dv = plan_.centred.value_size;
   load_rows(problem_.q, RowRange<T>{head, query, 1, plan_.centred.query_factor()}, problem_.shape.head_size,
             m.lanes.q_rows + lane * d, d, 1);
   const PackedCotangent<T> packed =
-      pack_cotangent(plan_, saved_, cotangents_, head, query, m.lanes.g_rows + lane * dv);
+      pack_cotangent(plan_, saved_, cotangents_, head, query, value_variance, m.lanes.g_rows + lane * dv);
   m.lanes.lse[lane] = packed.lse, m.lanes.mean[lane] = packed.mean;
+  m.log_sizes[lane] = packed.log_size;
 }
 
 /// dX of the means, and what each budget takes. The kernel that chooses has the query in its first lane.
@@ -128,7 +139,9 @@ void PilotSweep<E>::take_means_of(std::int64_t query, std::int64_t lane, const K
   for (std::int64_t c = 0; c < d; ++c) m.lanes.q[c * lanes] = q[c];
   m.lanes.count = 1;
   for (std::size_t b = 0; b < budgets_.size(); ++b) {
-    select(plan_, m.lanes, std::max<std::int64_t>(budgets_[b].exact_keys, 0), m.means, m.bits);
+    if (plan_.is_by_importance)
+      m.thresholds[0] = threshold_of(levels_[b], m.lanes.lse[lane], m.log_sizes[lane]);
+    select(plan_, m.lanes, wanted_[b], plan_.is_by_importance ? m.thresholds : nullptr, m.means, m.bits);
     std::uint8_t* const taken = m.taken + static_cast<std::int64_t>(b) * plan_.rows * lanes;
     for (std::int64_t c = 0; c < plan_.rows; ++c) taken[c * lanes + lane] = m.bits[c] != 0;
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "attention/clustered/query_chunk.h"
+#include "attention/clustered/importance.h"
 
 namespace loipe::attention::clustered {
 
@@ -30,6 +30,7 @@ class PilotSweep {
     std::uint8_t* taken;  // [budgets][clusters padded][lanes]
     std::uint64_t* bits;  // [clusters padded]
     double* sums;         // [head_size]
+    T *thresholds, *log_sizes;  // [lanes]
   };
 
   Memory take_memory(Arena& arena) const;
@@ -37,7 +38,8 @@ class PilotSweep {
   void take_tile(std::int64_t head, Span samples, const KeyClusters<T>& keys, double* squares,
                  Memory& m) const;
   std::int64_t query_of(std::int64_t head, std::int64_t sample) const;
-  void load_query(std::int64_t head, std::int64_t query, std::int64_t lane, const Memory& m) const;
+  void load_query(std::int64_t head, std::int64_t query, std::int64_t lane, double value_variance,
+                  const Memory& m) const;
   void take_means_of(std::int64_t query, std::int64_t lane, const KeyClusters<T>& keys, Memory& m) const;
   void take_direct(std::int64_t query, std::int64_t lane, const KeyClusters<T>& keys, const Memory& m) const;
   void take_cluster(std::int64_t cluster, std::int64_t head, Span samples, const KeyClusters<T>& keys,
@@ -52,7 +54,9 @@ class PilotSweep {
   Plan<E> plan_;
   std::int64_t rows_;  ///< sampled queries of a head
   KeyClustering<E> clustering_;
-  double* squares_;  ///< [readers][budgets + 1]
+  double* squares_;       ///< [readers][budgets + 1]
+  T* levels_;             ///< [budgets], of importance
+  std::int64_t* wanted_;  ///< [budgets]: keys
   Saved<E> saved_{};
   Cotangents<E> cotangents_{};
   ThreadMemory memory_;

@@ -36,10 +36,16 @@ struct Plan {
         exact_keys(std::max<std::int64_t>(budget.exact_keys, 0)),
         window(std::max<std::int64_t>(budget.window, p.mask.is_causal ? 1 : 0)),
         seed(budget.seed),
+        is_by_importance(budget.is_by_importance),
         block(
             round_up(std::max({window > 0 ? kSmallestBlock : kFreeBlock, clusters, window}), kSmallestBlock)),
         blocks(divide_up(p.shape.queries, block)),
         sets(has_direct() ? blocks : 1),
+        sampled(p.shape.queries == 0
+                    ? 0
+                    : divide_up(std::clamp<std::int64_t>(budget.sampled, 0, p.shape.queries) * block,
+                                p.shape.queries)),
+        slots(block + round_up(sampled, lanes)),
         groups(
             std::clamp<std::int64_t>(16 / std::max<std::int64_t>(p.shape.kv_heads, 1), 4, kLargestGroups)) {}
 
@@ -52,8 +58,11 @@ struct Plan {
   std::int64_t clusters, rows;  ///< of a head of keys; padded
   std::int64_t exact_keys, window;
   std::uint64_t seed;
+  bool is_by_importance;
   std::int64_t block, blocks;  ///< queries of a block, a multiple of the lanes; blocks of a head of queries
   std::int64_t sets;           ///< of means: one for each block, or one for all
+  std::int64_t sampled;        ///< queries of a full block that see all keys besides
+  std::int64_t slots;          ///< of a block of one reader: its queries, then sampled ones
   std::int64_t groups;         ///< of clusters, each with sums of its own over queries
 
   bool has_direct() const { return window > 0; }

@@ -24,9 +24,9 @@ VjpSweep<E>::VjpSweep(const Problem<E>& problem, const Budget& budget, int threa
     const Head head = take_head(arena);
     if (heads_ != nullptr) std::construct_at(heads_ + h, head);
   }
-  Arena memory;
-  take_memory(memory);
-  memory_ = ThreadMemory(arena, memory.used(), threads);
+  Arena memory, sampling;
+  take_memory(memory), take_importance_memory(plan_, sampling);
+  memory_ = ThreadMemory(arena, std::max(memory.used(), sampling.used()), threads);
 }
 
 template <class E>
@@ -40,6 +40,7 @@ typename VjpSweep<E>::Head VjpSweep<E>::take_head(Arena& arena) const {
   h.mean_dk = arena.take<T>(means * d), h.mean_dv = arena.take<T>(means * dv);
   h.direct_dk = arena.take<T>(direct * d), h.direct_dv = arena.take<T>(direct * dv);
   h.member_dk = arena.take<T>(problem_.shape.keys * d), h.member_dv = arena.take<T>(problem_.shape.keys * dv);
+  h.level = arena.take<T>(1);
   return h;
 }
 
@@ -52,7 +53,7 @@ typename VjpSweep<E>::Memory VjpSweep<E>::take_memory(Arena& arena) const {
   m.strip = take_strip(plan_, kStripRows, arena);
   for (T** tile : {&m.weights, &m.dx}) *tile = arena.take<T>(kTileRows * plan_.lanes);
   for (T** rows : {&m.dq, &m.dq_rows}) *rows = arena.take<T>(plan_.lanes * d);
-  m.mass = arena.take<T>(plan_.lanes);
+  for (T** lanes : {&m.mass, &m.thresholds}) *lanes = arena.take<T>(plan_.lanes);
   m.dk = arena.take<T>(kStripRows * d), m.dv = arena.take<T>(kStripRows * dv);
   m.front_k = arena.take<T>((plan_.blocks + 1) * d), m.front_v = arena.take<T>((plan_.blocks + 1) * dv);
   return m;
@@ -66,6 +67,9 @@ void VjpSweep<E>::run(const Saved<E>& saved, const Cotangents<E>& cotangents,
   for (std::int64_t first = 0; first < problem_.shape.kv_heads; first += heads_at_once_) {
     const std::int64_t heads = std::min(heads_at_once_, problem_.shape.kv_heads - first);
     clustering_.run(parallel, first, heads);
+    if (plan_.is_by_importance)
+      for_each(parallel, heads,
+               [&](std::int64_t h, int thread) { find_level(first + h, h, memory_.of(thread)); });
     for (std::int64_t h = 0; h < heads; ++h) {
       std::fill_n(heads_[h].member_dk, problem_.shape.keys * plan_.centred.head_size, T{0});
       std::fill_n(heads_[h].member_dv, problem_.shape.keys * plan_.centred.value_size, T{0});
@@ -103,6 +107,12 @@ void VjpSweep<E>::run_chunk(const ChunkRange& range, std::int64_t heads, const P
   });
 }
 
+template <class E>
+void VjpSweep<E>::find_level(std::int64_t key_head, std::int64_t position, Arena memory) const {
+  find_levels(plan_, clustering_.of(position), key_head, saved_, cotangents_, std::span(&plan_.exact_keys, 1),
+              heads_[position].level, take_importance_memory(plan_, memory));
+}
+
 /// Packs the queries of a block, chooses their clusters, and takes the direct keys.
 template <class E>
 void VjpSweep<E>::take_block(const ChunkRange& range, std::int64_t block, std::int64_t position,
@@ -114,12 +124,26 @@ void VjpSweep<E>::take_block(const ChunkRange& range, std::int64_t block, std::i
   for (std::int64_t reader = 0; reader < problem_.shape.readers(); ++reader) {
     const BlockOfReader b = packing_.block_of(range, block, reader);
     packing_.pack_queries(b, head.queries);
-    packing_.pack_cotangents(b, saved_, cotangents_, head.queries);
-    std::fill_n(head.dq + b.slot * d, plan_.block * d, T{0});
-    std::fill_n(head.mass + b.slot, plan_.block, T{0});
+    packing_.pack_cotangents(b, saved_, cotangents_, clustering_.of(position).value_variance, head.queries);
+    sample_queries(plan_, b, head.queries);
+    std::fill_n(head.dq + b.slot * d, plan_.slots * d, T{0});
+    std::fill_n(head.mass + b.slot, plan_.slots, T{0});
     for_each_choice(b, position, m, [] {});
   }
   if (plan_.has_direct()) take_direct(range, block, position, m);
+}
+
+/// For the queries in the lanes, which are those of the block from `lane` on.
+template <class E>
+void VjpSweep<E>::choose(const BlockOfReader& b, std::int64_t lane, std::int64_t position,
+                         const Memory& m) const {
+  const QueryChunk<T>& queries = heads_[position].queries;
+  const std::int64_t first = b.slot + lane;
+  for (std::int64_t l = 0; plan_.is_by_importance && l < plan_.lanes; ++l)
+    m.thresholds[l] =
+        threshold_of(*heads_[position].level, queries.lse[first + l], queries.log_size[first + l]);
+  select(plan_, m.lanes, plan_.exact_keys, plan_.is_by_importance ? m.thresholds : nullptr, m.means,
+         queries.taken + first / plan_.lanes * plan_.rows);
 }
 
 template <class E>
@@ -130,8 +154,7 @@ void VjpSweep<E>::for_each_choice(const BlockOfReader& b, std::int64_t position,
     const std::int64_t used = std::min(plan_.lanes, b.queries.count() - lane);
     for (std::int64_t l = 0; l < used; ++l) add_lane(m.lanes, b.slot + lane + l, whole_strip(plan_.rows));
     fill_lanes(position, m);
-    select(plan_, m.lanes, plan_.exact_keys, m.means,
-           heads_[position].queries.taken + (b.slot + lane) / plan_.lanes * plan_.rows);
+    choose(b, lane, position, m);
     body();
     m.lanes.count = 0;
   }
@@ -184,7 +207,8 @@ void VjpSweep<E>::take_direct(const ChunkRange& range, std::int64_t block, std::
     clear_sums(m);
     for (std::int64_t reader = 0; reader < problem_.shape.readers(); ++reader)
       for_each_direct_tile(
-          plan_, keys, packing_.block_of(range, block, reader), {begin, begin + count}, m.lanes,
+          plan_, keys, packing_.block_of(range, block, reader), head.queries.query, {begin, begin + count},
+          m.lanes,
           [&] { take_gathered({&m.strip, count, nullptr, m.dk, m.dv}, head.dq, head.mass, position, m); });
     const std::int64_t row = block * plan_.direct_keys() + begin;
     std::copy_n(m.dk, count * d, head.direct_dk + row * d);
@@ -274,25 +298,34 @@ void VjpSweep<E>::add_dq(T* dq, Memory& m) const {
   m.lanes.count = 0;
 }
 
-/// The rows of exact dX sum to dL/dlse, so that centring the keys takes that much of their mean away.
+/// Sampled queries last, in place of what they have as others.
 template <class E>
 void VjpSweep<E>::write_dq(const BlockOfReader& b, std::int64_t position) const {
+  const QueryChunk<T>& queries = heads_[position].queries;
+  for (std::int64_t row = 0; row < plan_.slots; ++row) {
+    const std::int64_t slot = b.slot + row;
+    if (queries.query[slot] >= 0)
+      write_row(b, slot, row < plan_.block ? 1 : 1 / queries.factor[slot], position);
+  }
+}
+
+/// The rows of exact dX sum to dL/dlse, so that centring the keys takes that much of their mean away.
+template <class E>
+void VjpSweep<E>::write_row(const BlockOfReader& b, std::int64_t slot, T factor,
+                            std::int64_t position) const {
   const Head& head = heads_[position];
-  const std::int64_t d = plan_.centred.head_size, slots = packing_.slots();
+  const std::int64_t d = plan_.centred.head_size, slots = packing_.slots(), i = head.queries.query[slot];
   const T* const mean = plan_.centred.k_mean_of(problem_.shape.key_head(b.head));
   const T scale = static_cast<T>(problem_.scale);
-  for (std::int64_t i = 0; i < b.queries.count(); ++i) {
-    const bool has_keys = head.queries.lse[b.slot + i] < static_cast<T>(kNoKeys);
-    const T of_mean =
-        has_keys ? static_cast<T>(lse_cotangent(cotangents_, b.head, b.queries.begin + i)) : T{0};
-    T* const sum = head.dq + (b.slot + i) * d;
-    for (std::int64_t g = 1; g <= plan_.groups; ++g) {
-      const T* const part = sum + g * slots * d;
-      for (std::int64_t c = 0; c < d; ++c) sum[c] += part[c];
-    }
-    for (std::int64_t c = 0; c < problem_.shape.head_size; ++c)
-      set(results_.q, b.head, b.queries.begin + i, c, scale * (sum[c] + of_mean * mean[c]));
+  const bool has_keys = head.queries.lse[slot] < static_cast<T>(kNoKeys);
+  const T of_mean = has_keys ? static_cast<T>(lse_cotangent(cotangents_, b.head, i)) : T{0};
+  T* const sum = head.dq + slot * d;
+  for (std::int64_t g = 1; g <= plan_.groups; ++g) {
+    const T* const part = sum + g * slots * d;
+    for (std::int64_t c = 0; c < d; ++c) sum[c] += part[c];
   }
+  for (std::int64_t c = 0; c < problem_.shape.head_size; ++c)
+    set(results_.q, b.head, i, c, scale * (factor * sum[c] + of_mean * mean[c]));
 }
 
 /// Turns the sums of the means of one cluster, [blocks][clusters padded][width], into what a member gets: an

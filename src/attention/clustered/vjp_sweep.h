@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "attention/clustered/query_chunk.h"
+#include "attention/clustered/importance.h"
+#include "attention/clustered/sampled_queries.h"
 
 namespace loipe::attention::clustered {
 
@@ -34,6 +35,7 @@ class VjpSweep {
     T *mean_dk, *mean_dv;      ///< [blocks][clusters padded][..]
     T *direct_dk, *direct_dv;  ///< [blocks][direct keys][..]
     T *member_dk, *member_dv;  ///< [keys][..]
+    T* level;                  ///< of importance, at which clusters are taken
   };
   struct Memory {
     LaneTile<T> lanes;
@@ -42,7 +44,7 @@ class VjpSweep {
     T *weights, *dx;       // [kTileRows][lanes]
     T* dq;                 // [head_size][lanes]
     T* dq_rows;            // [lanes][head_size]
-    T* mass;               // [lanes]
+    T *mass, *thresholds;  // [lanes]
     T *dk, *dv;            // [kStripRows][..]
     T *front_k, *front_v;  // [blocks + 1][..], in `hand_to_members`
   };
@@ -62,6 +64,8 @@ class VjpSweep {
   }
   void run_chunk(const ChunkRange& range, std::int64_t heads, const Parallel& parallel);
   void take_block(const ChunkRange& range, std::int64_t block, std::int64_t position, const Memory& m) const;
+  void find_level(std::int64_t key_head, std::int64_t position, Arena memory) const;
+  void choose(const BlockOfReader& b, std::int64_t lane, std::int64_t position, const Memory& m) const;
   /// Calls body(first lane) with each tile of the block's queries in the lanes and their clusters chosen.
   template <class Body>
   void for_each_choice(const BlockOfReader& b, std::int64_t position, Memory& m, Body&& body) const;
@@ -78,6 +82,7 @@ class VjpSweep {
   void take_rows(const TileRows& rows, Wanted wanted, const Memory& m) const;
   void add_dq(T* dq, Memory& m) const;
   void write_dq(const BlockOfReader& b, std::int64_t position) const;
+  void write_row(const BlockOfReader& b, std::int64_t slot, T factor, std::int64_t position) const;
   void sum_parts(const KeyClusters<T>& keys, std::int64_t cluster, std::int64_t width, T* of_means,
                  T* front) const;
   void hand_to_members(std::int64_t key_head, std::int64_t cluster, std::int64_t position,

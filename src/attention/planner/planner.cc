@@ -118,9 +118,12 @@ HeadPlan plan_polynomial(const HeadShape& shape, const HeadStatistics& s, const 
   return best;
 }
 
-/// Keys that a head at length n needs one by one or as means for an error of 0.1, and how the error falls
-/// with more: measured on trained encoders and decoders, n = 512 to 4,096 (docs/theory/attention_error.md).
-constexpr double kBudgetAt512 = 190, kGrowth = 0.75, kDecay = 1.2;
+/// Keys and means that a query of a head at length n sees in the mean for an error of 0.1, and how the error
+/// falls with more: measured on a trained encoder (docs/theory/attention_error.md).
+constexpr double kBudgetAt512 = 90, kGrowth = 0.75, kDecay = 1;
+
+/// One query in so many is sampled: less costs as much to gather, more is better spent on keys.
+constexpr std::int64_t kQueriesOfASample = 16;
 
 double clustered_error(double keys, double budget) {
   if (budget >= keys) return 0;
@@ -134,6 +137,8 @@ HeadPlan clustered_plan(const HeadShape& shape, const Request& r, std::int64_t c
   plan.clusters = clusters, plan.exact_keys = exact_keys;
   plan.window = r.window;
   plan.pairing = r.pairing;
+  if (r.pairing == Pairing::exact_forward)
+    plan.sampled = r.sampled != 0 ? std::min(r.sampled, shape.queries) : shape.queries / kQueriesOfASample;
   const double budget = static_cast<double>(clusters + exact_keys + r.window);
   plan.predicted_error = clustered_error(static_cast<double>(shape.keys), budget);
   plan.flops = clustered_flops(shape, plan);
@@ -146,12 +151,16 @@ HeadPlan clustered_plan(const HeadShape& shape, const Request& r, std::int64_t c
 HeadPlan plan_clusters(const HeadShape& shape, const Request& r, double tolerance) {
   const double keys = static_cast<double>(shape.keys);
   const double budget = kBudgetAt512 * std::pow(keys / 512, kGrowth) * std::pow(0.1 / tolerance, 1 / kDecay);
-  // A third of it clusters: 64 + 128 and 128 + 256 did best for their cost.
   const auto rounded = [&](double x) {
-    return std::min(shape.keys, static_cast<std::int64_t>(std::ceil(std::min(x, keys) / 16)) * 16);
+    return std::min(shape.keys, static_cast<std::int64_t>(std::ceil(std::clamp(x, 1.0, keys) / 16)) * 16);
   };
-  return clustered_plan(shape, r, r.clusters != 0 ? r.clusters : rounded(budget / 3),
-                        r.exact_keys != 0 ? r.exact_keys : rounded(budget * 2 / 3));
+  // Clustering costs as much as more exact keys: beyond 2 sqrt(n) clusters, 128 at 4,096, these do more.
+  const std::int64_t clusters =
+      r.clusters != 0 ? r.clusters : rounded(std::min(budget / 3, 2 * std::sqrt(keys)));
+  return clustered_plan(shape, r, clusters,
+                        r.exact_keys != 0
+                            ? r.exact_keys
+                            : rounded(budget - static_cast<double>(std::min(clusters, shape.keys))));
 }
 
 HeadPlan plan_automatic(const HeadShape& shape, const HeadStatistics& s, const Request& r) {

@@ -28,6 +28,7 @@ struct Request {
   Coefficients coefficients = Coefficients::automatic;
   std::int64_t window = 0;                    ///< of the exact near window of polynomials and clusters
   std::int64_t clusters = 0, exact_keys = 0;  ///< 0: chosen
+  std::int64_t sampled = 0;                   ///< queries of clustered::Budget; 0: chosen
   Pairing pairing = Pairing::exact_forward;   ///< of clustered attention
   almost_linear::Gradient gradient = almost_linear::Gradient::consistent;
   std::int64_t memory_limit = 0;  ///< bytes beside inputs and results, of one head; 0: none
@@ -80,6 +81,7 @@ struct HeadPlan {
   bool has_odd_degree = false;  ///< worth a warning: the denominator may vanish
   // clustered
   std::int64_t clusters = 0, exact_keys = 0;
+  std::int64_t sampled = 0;  ///< queries, of an exact forward pass; see clustered::Budget
   Pairing pairing = Pairing::exact_forward;
 
   std::int64_t window = 0;

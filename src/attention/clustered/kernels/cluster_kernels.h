@@ -54,6 +54,7 @@ struct SelectTile {
   const T* count;        ///< [rows]: allowed keys; 0 for those never taken
   const T* log_count;    ///< [rows], base 2
   T wanted;              ///< so many keys, or all: the threshold is about the largest that gives as many
+  const T* threshold;    ///< [lanes], in place of what `wanted` gives; may be null
   T* scores;             ///< [rows][lanes], scratch
   std::uint64_t* taken;  ///< [rows], result: bit l says that lane l takes the row
   T* additive;           ///< [rows][lanes], result: log_count, or -inf where the row is taken
