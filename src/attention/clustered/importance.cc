@@ -3,57 +3,44 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace loipe::attention::clustered {
 
 namespace {
 
-constexpr std::int64_t kSampledQueries = 96;
-/// Of the range of levels, whose end is off by 2^-20 of it.
-constexpr int kHalvings = 20;
-/// Below this a row's importance is none: it has no keys, or no cotangent.
-constexpr double kNone = -1e20;
+constexpr std::int64_t kSampledQueries = 64;
 
-/// Importance of all clusters for one sampled query.
+/// Importance of all clusters for one sampled query; -inf of those that it does not see, and without
+/// cotangent.
 template <class E>
 void rank_for(const Plan<E>& plan, const KeyClusters<Accumulator<E>>& keys, std::int64_t query,
               const PackedCotangent<Accumulator<E>>& cotangent, const Accumulator<E>* q,
-              Accumulator<E>* importance, Accumulator<E>* counts) {
+              RankedCluster<Accumulator<E>>* clusters) {
   using T = Accumulator<E>;
   const std::int64_t d = plan.centred.head_size, set = plan.set_of(query / plan.block);
   for (std::int64_t c = 0; c < plan.rows; ++c) {
     const std::int64_t at = set * plan.rows + c;
     const T* const mean = keys.k_mean + at * d;
-    counts[c] = keys.count[at];
     T score = keys.rank[c] - threshold_of(T{0}, cotangent.lse, cotangent.log_size);
     for (std::int64_t i = 0; i < d; ++i) score += q[i] * mean[i];
-    importance[c] = counts[c] > 0 ? std::max(score, static_cast<T>(2 * kNone)) : static_cast<T>(2 * kNone);
+    const bool counts = keys.count[at] > 0 && score > static_cast<T>(-kNoKeys);
+    clusters[c] = {counts ? score : -std::numeric_limits<T>::infinity(), keys.count[at]};
   }
 }
 
-/// Bisection of what is above a level.
+/// Between the last one, in falling order, of `wanted` keys and the first beyond: of neither by rounding
+/// alone.
 template <class T>
-T level_of(double wanted, std::int64_t count, const ImportanceMemory<T>& m) {
-  const auto above = [&](T level) {
-    double sum = 0;
-    for (std::int64_t n = 0; n < count; ++n)
-      sum += m.importance[n] > level ? static_cast<double>(m.keys[n]) : 0;
-    return sum;
-  };
+T level_of(double wanted, std::span<const RankedCluster<T>> clusters) {
   if (wanted <= 0) return std::numeric_limits<T>::infinity();
-  T low = std::numeric_limits<T>::max(), high = static_cast<T>(kNone);
-  for (std::int64_t n = 0; n < count; ++n) {
-    if (m.importance[n] < static_cast<T>(kNone)) continue;
-    low = std::min(low, m.importance[n]), high = std::max(high, m.importance[n]);
+  double keys = 0;
+  for (std::size_t n = 0; n < clusters.size(); ++n) {
+    if (keys >= wanted) return (clusters[n - 1].importance + clusters[n].importance) / 2;
+    keys += static_cast<double>(clusters[n].keys);
   }
-  low -= 1;
-  if (above(low) <= wanted) return -std::numeric_limits<T>::infinity();
-  for (int step = 0; step < kHalvings; ++step) {
-    const T middle = low + (high - low) / 2;
-    (above(middle) >= wanted ? low : high) = middle;
-  }
-  return low;
+  return -std::numeric_limits<T>::infinity();
 }
 
 }  // namespace
@@ -61,9 +48,8 @@ T level_of(double wanted, std::int64_t count, const ImportanceMemory<T>& m) {
 template <class E>
 ImportanceMemory<Accumulator<E>> take_importance_memory(const Plan<E>& plan, Arena& arena) {
   using T = Accumulator<E>;
-  const std::int64_t all = kSampledQueries * plan.rows;
-  return {arena.take<T>(plan.centred.head_size), arena.take<T>(plan.centred.value_size), arena.take<T>(all),
-          arena.take<T>(all)};
+  return {arena.take<T>(plan.centred.head_size), arena.take<T>(plan.centred.value_size),
+          arena.take<RankedCluster<T>>(kSampledQueries * plan.rows)};
 }
 
 /// One query from the middle of each of as many equal parts of those of all readers.
@@ -81,10 +67,12 @@ void find_levels(const Plan<E>& plan, const KeyClusters<Accumulator<E>>& keys, s
               plan.centred.head_size, 1);
     const PackedCotangent<T> packed =
         pack_cotangent(plan, saved, cotangents, head, query, keys.value_variance, m.g);
-    rank_for(plan, keys, query, packed, m.q, m.importance + n * plan.rows, m.keys + n * plan.rows);
+    rank_for(plan, keys, query, packed, m.q, m.clusters + n * plan.rows);
   }
+  const std::span<RankedCluster<T>> clusters(m.clusters, static_cast<std::size_t>(samples * plan.rows));
+  std::ranges::sort(clusters, std::greater{}, &RankedCluster<T>::importance);
   for (std::size_t b = 0; b < wanted.size(); ++b)
-    levels[b] = level_of(static_cast<double>(wanted[b] * samples), samples * plan.rows, m);
+    levels[b] = level_of<T>(static_cast<double>(wanted[b] * samples), clusters);
 }
 
 #define LOIPE_INSTANTIATE(E)                                                                      \

@@ -15,18 +15,25 @@
 
 namespace loipe::attention::clustered {
 
+/// A cluster for a sampled query, and how many keys it sees there.
+template <class T>
+struct RankedCluster {
+  T importance;  ///< base 2
+  T keys;
+};
+
 /// What find_levels works in.
 template <class T>
 struct ImportanceMemory {
-  T *q, *g;              // [head_size], [value_size]
-  T *importance, *keys;  // [samples][clusters padded]: base 2; keys of the cluster that the sample sees
+  T *q, *g;                    // [head_size], [value_size]
+  RankedCluster<T>* clusters;  // [samples][clusters padded]
 };
 
 template <class E>
 ImportanceMemory<Accumulator<E>> take_importance_memory(const Plan<E>& plan, Arena& arena);
 
-/// levels[b]: that at which the queries of a head of keys take wanted[b] keys in the mean; -inf where that is
-/// more than they see, infinite for 0.
+/// levels[b]: that above which the queries of a head of keys take wanted[b] keys in the mean; -inf where that
+/// is more than they see, infinite for 0.
 template <class E>
 void find_levels(const Plan<E>& plan, const KeyClusters<Accumulator<E>>& keys, std::int64_t key_head,
                  const Saved<E>& saved, const Cotangents<E>& cotangents, std::span<const std::int64_t> wanted,
