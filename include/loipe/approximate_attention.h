@@ -25,11 +25,13 @@ struct AttentionApproximation {
   AttentionCoefficients coefficients = AttentionCoefficients::automatic;
   std::int64_t near = 0;  ///< pairs with |i - j| < near are exact within almost_linear
   std::int64_t clusters = 0;
-  std::int64_t exact_keys = 0;       ///< for each query
+  std::int64_t exact_keys = 0;        ///< for each query, in the mean
   bool is_forward_clustered = false;  ///< clustered in the forward pass too
   /// almost_linear: the formulas of exact attention with approximate weights, else the exact gradient of the
   /// approximate network.
   bool has_paper_gradient = false;
+  /// Bytes that almost_linear may take for each head where the degree is open.
+  std::int64_t memory = 0;
   bool is_audited = true;  ///< errors are measured on sampled rows and columns
 };
 
@@ -45,13 +47,15 @@ struct AttentionHeadReport {
   AttentionCoefficients coefficients;
   int degree;
   std::int64_t features, rank, near, clusters, exact_keys;
+  std::int64_t sampled;   ///< clustered: queries that see all keys, and make dk and dv unbiased
   double logit_spread;    ///< root mean square of the logits, keys centred
   double logit_bound;     ///< no logit is larger
   double largest_logit;   ///< of the sampled ones
   double effective_rank;  ///< directions that hold 99.9 % of the logits' energy
   double predicted_error, predicted_flops;
-  std::string reason;  ///< why this method
-  int escalations;     ///< plans that missed the tolerance before this one
+  double predicted_bytes;  ///< of workspace, beside inputs and results
+  std::string reason;      ///< why this method
+  int escalations;         ///< plans that missed the tolerance before this one
   std::int64_t guarded_rows;
   MeasuredError o, dq, dk, dv;
   /// How dk and dv were measured: "none", "exact columns", "columns with approximate normalisers", "pairs".

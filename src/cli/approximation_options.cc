@@ -205,12 +205,14 @@ Json head_json(const AttentionHeadReport& head) {
   json["window"] = head.near > 0 ? Json(head.near) : Json(nullptr);
   json["clusters"] = head.clusters > 0 ? Json(head.clusters) : Json(nullptr);
   json["exact_keys"] = head.exact_keys > 0 ? Json(head.exact_keys) : Json(nullptr);
+  json["sampled_queries"] = head.sampled > 0 ? Json(head.sampled) : Json(nullptr);
   json["logit_spread"] = finite(head.logit_spread);
   json["logit_bound"] = finite(head.logit_bound);
   json["largest_logit"] = finite(head.largest_logit);
   json["effective_rank"] = finite(head.effective_rank);
   json["predicted_error"] = finite(head.predicted_error);
   json["predicted_flops"] = finite(head.predicted_flops);
+  json["predicted_bytes"] = finite(head.predicted_bytes);
   json["reason"] = head.reason;
   json["escalations"] = head.escalations;
   json["guarded_rows"] = head.guarded_rows;
@@ -259,16 +261,17 @@ Json certificate_json(const std::vector<AttentionHeadReport>& heads, double tole
 }
 
 std::string heads_text(const std::vector<AttentionHeadReport>& heads, const std::string& indent) {
-  Table table({"head", "method", "parameters", "spread", "largest", "rank", "predicted", "O", "dQ", "dK",
-               "dV", "why"});
-  for (std::size_t column : {1U, 2U, 11U}) table.align_left(column);
+  Table table({"head", "method", "parameters", "spread", "largest", "rank", "MiB", "predicted", "O", "dQ",
+               "dK", "dV", "why"});
+  for (std::size_t column : {1U, 2U, 12U}) table.align_left(column);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     const AttentionHeadReport& head = heads[h];
     table.add({std::to_string(h), method_text(head), parameters(head), short_number(head.logit_spread),
                short_number(head.largest_logit),
                std::to_string(static_cast<std::int64_t>(head.effective_rank)),
-               short_number(head.predicted_error), short_number(head.o.value), short_number(head.dq.value),
-               short_number(head.dk.value), short_number(head.dv.value), head.reason});
+               short_number(head.predicted_bytes / (1 << 20)), short_number(head.predicted_error),
+               short_number(head.o.value), short_number(head.dq.value), short_number(head.dk.value),
+               short_number(head.dv.value), head.reason});
   }
   std::string text, line;
   for (char c : table.text()) {

@@ -40,6 +40,7 @@ AttentionApproximation public_approximation(const attention::approximate::Settin
           .exact_keys = s.exact_keys,
           .is_forward_clustered = s.is_forward_clustered,
           .has_paper_gradient = s.has_paper_gradient,
+          .memory = s.memory,
           .is_audited = s.is_audited};
 }
 
@@ -54,6 +55,27 @@ DerivativeOptions derivative_options(const Options& options, const TransformerFi
   if (options.threads) result.threads = parse_threads(*options.threads);
   if (options.memory_limit) result.memory_limit = parse_bytes("--memory-limit", *options.memory_limit);
   return result;
+}
+
+/// Where degrees are open, with lower ones if the memory limit cannot be kept else.
+Derivative compiled(TransformerFile& file, const Options& options,
+                    attention::approximate::Settings settings) {
+  const auto compile = [&] {
+    if (!options.approximation.is_exact()) file.model.approximation = {{public_approximation(settings)}};
+    return derivative_of_function(
+        DerivativeKind::gradient, [&](std::span<const Traced> a) { return file.traced(a); }, file.arguments,
+        derivative_options(options, file));
+  };
+  constexpr std::int64_t kMost = 32 << 20, kLeast = 1 << 20;  // of a head; at least what degree 2 takes
+  const bool has_choice = !options.approximation.is_exact() && settings.degree == 0;
+  for (std::int64_t memory = kMost; has_choice && options.memory_limit && memory >= kLeast; memory /= 4) {
+    try {
+      return compile();
+    } catch (const ResourceError&) {
+      settings.memory = memory;
+    }
+  }
+  return compile();
 }
 
 /// loss [1], output, grad.X, grad.<weight>.
@@ -161,13 +183,10 @@ int run(const Options& options, Terminal& terminal) {
   std::optional<DType> dtype;
   if (options.dtype) dtype = parse_floating("--dtype", *options.dtype);
   TransformerFile file = read_transformer(path, dtype);
-  if (!options.approximation.is_exact()) file.model.approximation = {{public_approximation(settings)}};
   const std::int64_t repetitions = parse_integer("--repetitions", options.repetitions, 1);
   Report report;
   const auto start = std::chrono::steady_clock::now();
-  const Derivative gradient = derivative_of_function(
-      DerivativeKind::gradient, [&](std::span<const Traced> a) { return file.traced(a); }, file.arguments,
-      derivative_options(options, file));
+  const Derivative gradient = compiled(file, options, settings);
   report.compile_seconds = seconds_since(start);
   report.peak_bytes = gradient.peak_bytes();
   if (options.dry_run) {
@@ -199,9 +218,10 @@ Action declare(CLI::App& app, Terminal& terminal) {
   app.add_option("--dtype", options->dtype, "f32 or f64 (default: that of X)")->option_text("DTYPE");
   app.add_option("--threads", options->threads, "threads of one run (default 0: all cores)")
       ->option_text("N");
-  app.add_option(
-         "--memory-limit", options->memory_limit,
-         "recompute activations, else refuse what needs more bytes; suffixes k, M, G, T (exit code 4)")
+  app.add_option("--memory-limit", options->memory_limit,
+                 "recompute activations, choose lower degrees, else refuse what needs more bytes; suffixes "
+                 "k, M, G, T "
+                 "(exit code 4)")
       ->option_text("BYTES");
   app.add_option("--backend", options->backend, "jit or reference")->option_text("NAME");
   app.add_option("--repetitions", options->repetitions, "runs, of which the median time is told (default 1)")

@@ -29,6 +29,7 @@ attention::approximate::Settings settings_of(const AttentionApproximation& a) {
                                  .exact_keys = a.exact_keys,
                                  .is_forward_clustered = a.is_forward_clustered,
                                  .has_paper_gradient = a.has_paper_gradient,
+                                 .memory = a.memory,
                                  .is_audited = a.is_audited};
   approximate::check_settings("attention: approximation, ", settings);
   return settings;

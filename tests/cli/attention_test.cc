@@ -255,6 +255,7 @@ TEST_F(AttentionCommand, PlansEachHeadWithoutARun) {
   EXPECT_EQ(json["plan"][0]["forward"], "exact");
   EXPECT_GT(json["plan"][0]["logit_spread"], 0);
   EXPECT_GT(json["plan"][0]["predicted_flops"], 0);
+  EXPECT_GT(json["plan"][0]["predicted_bytes"], 0);
 }
 
 TEST_F(AttentionCommand, TellsOfErrorsAboveTheTolerance) {

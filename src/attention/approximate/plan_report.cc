@@ -52,6 +52,7 @@ HeadReport report_of(const planner::HeadPlan& plan, const statistics::HeadStatis
   report.reason = static_cast<double>(plan.reason);
   report.predicted_error = plan.predicted_error;
   report.work = plan.flops;
+  report.memory = plan.bytes;
   report.near = static_cast<double>(plan.window);
   report.degree = plan.degree;
   report.features = static_cast<double>(plan.features);

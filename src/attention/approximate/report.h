@@ -41,6 +41,7 @@ struct HeadReport {
          projection_bound = 0, query_rest = 0, key_rest = 0;
   double predicted_error = 0;  ///< by which the method was chosen
   double work = 0;             ///< predicted, in floating-point operations, forward and backward
+  double memory = 0;           ///< predicted, in bytes of workspace
   double reason = 0;           ///< planner::Reason
   double escalations = 0;      ///< how often an audit asked for more than was planned
   double guarded_rows = 0;     ///< whose denominator was not positive

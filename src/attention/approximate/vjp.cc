@@ -9,7 +9,7 @@
 #include "attention/approximate/plan_report.h"
 #include "attention/certificate/bound.h"
 #include "attention/exact/packing.h"
-#include "attention/planner/planner.h"
+#include "attention/planner/cost.h"
 
 namespace loipe::attention::approximate {
 
@@ -138,6 +138,7 @@ class Backward {
     if (report.method == kExact) report.clusters = report.exact_keys = 0;
     report.predicted_error = 0;
     report.work = work_of(1);
+    report.memory = planner::exact_bytes(head_shape(problem_));
     report.reason = static_cast<double>(reason);
   }
 

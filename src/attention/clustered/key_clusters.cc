@@ -122,7 +122,8 @@ void KeyClustering<E>::sort_members(std::int64_t key_head, KeyClusters<T>& c) co
   }
   note(set_before, s.keys, first, c.before), note(set_until, s.keys, last, c.until);
   double square = 0;
-  for (std::int64_t i = 0; i < c.allowed * dv; ++i) square += static_cast<double>(c.v[i] * c.v[i]);
+  for (std::int64_t i = 0; i < c.allowed * dv; ++i)
+    square += static_cast<double>(c.v[i]) * static_cast<double>(c.v[i]);
   c.value_variance = c.allowed == 0 ? 0 : square / static_cast<double>(c.allowed * s.value_size);
   for (std::int64_t cluster = rows; cluster > 0; --cluster) c.begin[cluster] = c.begin[cluster - 1];
   c.begin[0] = 0;
