@@ -10,13 +10,11 @@ BackwardSweep<E>::BackwardSweep(const BackwardProblem<E>& backward, int threads,
     : backward_(backward),
       sweep_(backward.problem, backward.approximation,
              backward.approximation.degree + (backward.approximation.gradient == Gradient::paper ? 1 : 0),
-             true, arena) {
+             true, arena),
+      centre_share_(backward_, sweep_.geometry, sweep_.centres, arena) {
   const Shape& s = backward.problem.shape;
   reciprocals_ = arena.take<E>(s.heads * s.queries);
   of_denominators_ = arena.take<E>(s.heads * s.queries);
-  of_centre_queries_ = arena.take<double>(s.heads * g().query_chunks * s.head_size);
-  of_centre_keys_ = arena.take<double>(s.kv_heads * g().key_chunks * s.head_size);
-  shares_ = arena.take<E>(s.kv_heads * s.head_size);
   Arena one_thread;
   take(one_thread);
   memory_ = ThreadMemory(arena, one_thread.used(), threads);
@@ -69,25 +67,15 @@ void BackwardSweep<E>::run(const Parallel& parallel) {
         Arena own = memory_.of(thread);
         run_keys(keys, take(own));
       });
-  if (wants_centre()) share_centre(parallel);
+  if (centre_share_.is_wanted()) centre_share_.share(parallel);
 }
 
-/// The numbers of a panel's rows, and what they add to the sums of their chunk.
+/// The numbers of a panel's rows.
 template <class E>
 void BackwardSweep<E>::compute_rows(std::int64_t head, std::int64_t first) const {
-  const Problem<E>& p = g().problem;
-  const Rows<const E>& of_lse = backward_.cotangents.lse;
-  const std::int64_t end = std::min(first + g().lanes, p.shape.queries);
+  const std::int64_t end = std::min(first + g().lanes, g().problem.shape.queries);
   for (std::int64_t i = first; i < end; ++i) compute_row(head, i);
-  if (!of_lse || !wants_centre()) return;
-  double* const sums = of_centre_queries_ + (head * g().query_chunks + first / g().chunk) * p.shape.head_size;
-  if (first % g().chunk == 0) std::fill(sums, sums + p.shape.head_size, 0.0);
-  for (std::int64_t i = first; i < end; ++i) {
-    if (!sweep_.centres.has_keys(p.shape.key_head(head), i)) continue;
-    const double factor = p.scale * static_cast<double>(get(of_lse, head, i, 0));
-    for (std::int64_t c = 0; c < p.shape.head_size; ++c)
-      sums[c] += factor * static_cast<double>(get(p.q, head, i, c));
-  }
+  if (centre_share_.is_wanted()) centre_share_.add_queries(head, first, end);
 }
 
 /// o = N / den: dN = g / den, dden = (dlse - <g, o>) / den; nothing for queries without keys, and no dden
@@ -233,7 +221,7 @@ void BackwardSweep<E>::run_keys(const Reading& r, const Memory& m) const {
   }
   if (g().approximation.window > 0) add_near_queries(key_head, chunk, m);
   finish_keys(key_head, chunk, g().is_causal() && chunk < g().query_chunks, m);
-  if (wants_centre()) sum_keys(key_head, chunk);
+  if (centre_share_.is_wanted()) centre_share_.sum_keys(key_head, chunk);
 }
 
 /// Pairs of the chunk's keys with near queries, those of their own chunk excepted when causal.
@@ -302,63 +290,6 @@ void BackwardSweep<E>::add_rows(const Rows<E>& to, std::int64_t key_head, std::i
       else at = continues ? at + rows[c] : rows[c];
     }
   }
-}
-
-/// The paper's formulas have no derivative by the centre: the rows of dX sum to dlse, and so what would reach
-/// the centre through the keys cancels with what does through lse.
-template <class E>
-bool BackwardSweep<E>::wants_centre() const {
-  return backward_.results.k && g().approximation.is_centred && g().approximation.gradient != Gradient::paper;
-}
-
-/// Sums the finished rows of dK of a chunk; those of keys that the key mask excludes are 0.
-template <class E>
-void BackwardSweep<E>::sum_keys(std::int64_t key_head, std::int64_t chunk) const {
-  const Shape& s = g().problem.shape;
-  const Rows<E>& dk = backward_.results.k;
-  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.keys);
-  double* const sums = of_centre_keys_ + (key_head * g().key_chunks + chunk) * s.head_size;
-  std::fill(sums, sums + s.head_size, 0.0);
-  if (dk.column_stride == 1)
-    return g().kernels.sum_rows(dk.at(key_head, begin), dk.row_stride, end - begin, s.head_size, sums);
-  for (std::int64_t j = begin; j < end; ++j)
-    for (std::int64_t c = 0; c < s.head_size; ++c)
-      sums[c] += static_cast<double>(dk.at(key_head, j)[c * dk.column_stride]);
-}
-
-/// centre = mean of keys: each gets 1 / count of sum over queries of dlse scale q - sum over keys of
-/// dL/d(k - centre).
-template <class E>
-void BackwardSweep<E>::share_centre(const Parallel& parallel) const {
-  const Shape& s = g().problem.shape;
-  const std::int64_t chunks = g().key_chunks;
-  for_each(parallel, s.kv_heads, [&](std::int64_t h, int) {
-    for (std::int64_t c = 0; c < s.head_size; ++c) {
-      double sum = 0;
-      for (std::int64_t chunk = 0; chunk < chunks; ++chunk)
-        sum -= of_centre_keys_[(h * chunks + chunk) * s.head_size + c];
-      for (std::int64_t i = 0; backward_.cotangents.lse && i < s.readers() * g().query_chunks; ++i)
-        sum += of_centre_queries_[(h * s.readers() * g().query_chunks + i) * s.head_size + c];
-      shares_[h * s.head_size + c] =
-          static_cast<E>(sum / static_cast<double>(std::max<std::int64_t>(sweep_.centres.admitted(h), 1)));
-    }
-  });
-  for_each(parallel, s.kv_heads * chunks,
-           [&](std::int64_t task, int) { add_share(task / chunks, task % chunks); });
-}
-
-template <class E>
-void BackwardSweep<E>::add_share(std::int64_t key_head, std::int64_t chunk) const {
-  const Shape& s = g().problem.shape;
-  const Rows<E>& dk = backward_.results.k;
-  const E* const share = shares_ + key_head * s.head_size;
-  const std::uint8_t* const is_admitted = key_mask_at(g().problem.mask, key_head, 0);
-  const std::int64_t begin = chunk * g().chunk, end = std::min(begin + g().chunk, s.keys);
-  if (is_admitted == nullptr && dk.column_stride == 1)
-    return g().kernels.add_row(dk.at(key_head, begin), dk.row_stride, end - begin, s.head_size, share);
-  for (std::int64_t j = begin; j < end; ++j)
-    for (std::int64_t c = 0; (is_admitted == nullptr || is_admitted[j] != 0) && c < s.head_size; ++c)
-      dk.at(key_head, j)[c * dk.column_stride] += share[c];
 }
 
 template class BackwardSweep<float>;

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include "attention/almost_linear/centre_share.h"
 #include "attention/almost_linear/sweep.h"
 
 namespace loipe::attention::almost_linear {
-
-/// What the derivatives are computed from.
-template <class E>
-struct BackwardProblem {
-  const Problem<E>& problem;
-  const Approximation& approximation;
-  Saved<E> saved;
-  Cotangents<E> cotangents;
-  InputCotangents<E> results;
-};
 
 /// Derivatives by two sweeps. Over queries, with the states of the forward pass: dQ, and what the pairs of
 /// one chunk give to dK and dV. Over keys, with states of queries: the rest of dK and dV. Last what reaches
@@ -53,17 +44,11 @@ class BackwardSweep {
   void finish_keys(std::int64_t key_head, std::int64_t chunk, bool continues, const Memory& m) const;
   void add_rows(const Rows<E>& to, std::int64_t key_head, std::int64_t first, const E* rows,
                 std::int64_t columns, std::int64_t width, bool continues) const;
-  bool wants_centre() const;
-  void sum_keys(std::int64_t key_head, std::int64_t chunk) const;
-  void add_share(std::int64_t key_head, std::int64_t chunk) const;
-  void share_centre(const Parallel& parallel) const;
 
   const BackwardProblem<E> backward_;
   Sweep<E> sweep_;
+  CentreShare<E> centre_share_;
   E *reciprocals_, *of_denominators_;  ///< [heads][queries]: 1 / den, dL/dden
-  double* of_centre_queries_;          ///< [heads][query_chunks][head_size]: sum of dL/dlse scale q
-  double* of_centre_keys_;             ///< [kv_heads][key_chunks][head_size]: sum of dL/d(k - centre)
-  E* shares_;                          ///< [kv_heads][head_size]: of each key in what reaches the centre
   ThreadMemory memory_;
 };
 
