@@ -205,7 +205,6 @@ TEST_F(Errors, Jacobian) {
   expect_jacobian_error({"RoeFlux_1d", "--inputs", roe1, "--batch", "4", "--threads", "-2"}, 2,
                         "--threads -2");
   expect_error({"jacobian", "RoeFlux_1d", "--emit", "fortran", "{dir}"}, 2, "the one language is c");
-  expect_error({"jacobian", "Encoder", "--scale", "16", "--emit", "c", "{dir}"}, 3, "straight-line C");
   expect_jacobian_error({"RoeFlux_1d", "--inputs", roe1, "--batch", "4", "--memory-limit", "1k"}, 4,
                         "memory");
 }
